@@ -76,6 +76,7 @@ class Option:
     unit: str = ""
     meaning: str = ""
     several: bool = False
+    is_list: bool = False  #: True: Python gives a list of such values; checked where all values are named.
     by_key: bool = False  #: True: a spec must name it.
     is_optional: bool = False  #: True: Python may give None.
 
@@ -136,10 +137,13 @@ class Option:
 
     def check(self, value: Any, where: str) -> Any:
         """Return a value that Python gives, numbers in the option's type. Raises SpecError for one that it cannot be."""
-        if self.several:
-            return tuple(replace(self, several=False).check(each, where) for each in value)
         if not (self.kinds or self.choices) or (value is None and self.is_optional):
             return value
+        if self.is_list:
+            if isinstance(value, str) or not isinstance(value, Iterable):
+                found = "None" if value is None else told_apart(value)
+                raise SpecError(where, f"a list of {', '.join(self.choices)}", found)
+            return tuple(replace(self, is_list=False).check(each, where) for each in value)
         if any(value is choice or (type(value) is type(choice) and value == choice) for choice in self.choices):
             return value
         if isinstance(value, bool) or getattr(getattr(value, "dtype", None), "kind", "") == "b":
@@ -197,7 +201,7 @@ def options_of(factory: Callable[..., Any]) -> Mapping[str, Option]:
             annotation = hints.get(name, _NAMED.get(parameter.annotation, parameter.annotation))
             option = option_of(name, parameter.default, annotation)
             several, by_key = parameter.kind is parameter.VAR_POSITIONAL, parameter.kind is parameter.KEYWORD_ONLY
-            found[name] = replace(option, several=several or option.several, by_key=by_key)
+            found[name] = replace(option, several=several, by_key=by_key)
     return found
 
 
@@ -235,7 +239,7 @@ def option_of(name: str, default: Any, annotation: Any) -> Option:
         elif isinstance(extra, bounds.Lt):
             facts |= {"most": extra.lt, "is_most": False}
     declared = get_args(annotation)[0] if extras else annotation
-    facts |= {"is_optional": NoneType in get_args(declared), "several": get_origin(declared) is Sequence}
+    facts |= {"is_optional": NoneType in get_args(declared), "is_list": get_origin(declared) is Sequence}
     return Option(name=name, default=default, kinds=kinds, choices=choices, **facts)
 
 
@@ -251,8 +255,8 @@ def _types(annotation: Any, extras: list[Any]) -> tuple[tuple[type, ...], tuple[
         return (), get_args(annotation)
     if isinstance(annotation, NewType):
         return _types(annotation.__supertype__, extras)
-    if get_origin(annotation) is Sequence:
-        return _types(get_args(annotation)[0], extras)
+    if get_origin(annotation) is Sequence and get_origin(get_args(annotation)[0]) is Literal:
+        return (), get_args(get_args(annotation)[0])
     if get_origin(annotation) in (Union, UnionType):
         parts = [_types(part, extras) for part in get_args(annotation) if part is not NoneType]
         if ((), ()) in parts:
@@ -301,7 +305,8 @@ def checked(function: F) -> F:
             if option is None or value is option.default:
                 continue
             where = f"{(kind or function).__name__}, {key}"
-            given.arguments[key] = unusual[key] = option.check(value, where)
+            value = tuple(option.check(one, where) for one in value) if option.several else option.check(value, where)
+            given.arguments[key] = unusual[key] = value
         result = function(*given.args, **given.kwargs)
         if kind is not None and getattr(kind, "spec", None):
             for maker in kind.__mro__:
@@ -327,8 +332,9 @@ class OptionModel:
             try:
                 object.__setattr__(self, name, option.check(getattr(self, name), name))
             except SpecError as error:
-                names = f"one of {', '.join(option.choices)}"
-                raise SpecError(name, error.expected if option.kinds else names, error.found) from None
+                is_of_names = not option.kinds and error.expected == option.expected
+                expected = f"one of {', '.join(option.choices)}" if is_of_names else error.expected
+                raise SpecError(name, expected, error.found) from None
 
 
 def with_options(

@@ -11,7 +11,7 @@ from typing_extensions import Doc
 
 from analysis.figures.palette import ColourStrategy
 from analysis.figures.time_axis import StartDate, TimeUnit
-from cluster_sim.errors import SpecError
+from cluster_sim.errors import SpecError, told_apart
 from cluster_sim.options import OptionModel, options_of
 from cluster_sim.workload.workload import Workload
 
@@ -42,6 +42,12 @@ class JobRowsOptions(OptionModel):
         Doc("date and time of simulated second 0, UTC unless it says otherwise; by default what the log's header said"),
     ] = None
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _require(self, "colour_by", isinstance(self.colour_by, str) or callable(self.colour_by), "a name or a function")
+        is_date = self.start_date is None or isinstance(self.start_date, StartDate)
+        _require(self, "start_date", is_date, "a date and time, as a text or a datetime")
+
 
 @dataclass(frozen=True, eq=False)
 class _RowsOptions(JobRowsOptions):
@@ -61,6 +67,17 @@ class _RowsOptions(JobRowsOptions):
     ] = PANELS
     workload: Annotated[Workload | None, Doc("the run's workload: it gives the jobs' speedups, and the date")] = None
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.x_range is not None:
+            try:
+                begin, end = map(float, self.x_range)
+            except (TypeError, ValueError):
+                _require(self, "x_range", False, "two times in seconds, begin and end")
+            else:
+                object.__setattr__(self, "x_range", (begin, end))
+        _require(self, "workload", self.workload is None or isinstance(self.workload, Workload), "a Workload")
+
 
 @dataclass(frozen=True, eq=False)
 class GanttOptions(_RowsOptions):
@@ -68,7 +85,7 @@ class GanttOptions(_RowsOptions):
 
     _: KW_ONLY
     height: Annotated[
-        int | None, Ge(1), Unit("px"), Doc("raised to what the panels need; by the number of rows unless given")
+        float | None, Ge(1), Unit("px"), Doc("raised to what the panels need; by the number of rows unless given")
     ] = None
     pattern_by: Annotated[
         str | None, Doc("a column, such as profile, each of whose values fills its bars with a pattern of its own")
@@ -96,3 +113,8 @@ class RunsOptions(_RowsOptions):
     most_marks: Annotated[int, Ge(0), Doc("how many jobs that moved are marked, those with the largest shifts")] = 2_000
     other_jobs: Annotated[bool, Doc("a run may have jobs that another run lacks; they have no mark")] = False
     carry: Annotated[bool | None, Doc("make the page a tool; up to 100,000 rectangles unless given")] = None
+
+
+def _require(options: OptionModel, name: str, is_right: bool, expected: str) -> None:
+    if not is_right:
+        raise SpecError(name, expected, told_apart(getattr(options, name)))

@@ -146,7 +146,8 @@ PAPER = Paper(
         "The text of §5.2 says ten and two nodes; Table 7 is that of the thesis, made on 30 and 4. Both platforms are run.",
         "§4 describes lists of the jobs that could fit, that is, skipping; the numbers come from a list that blocks.",
         "The rows 'ten features' have the paper's observation (Table 1) and hyper-parameters (Table 5; 3, 50 and 25 in §5.2). "
-        "Not printed, and as in the thesis' agent here: the jobs of the queue that are looked at (16; the program: all), the order of minibatches, "
+        "Not printed, and as in the thesis' agent here: the jobs of the queue that are looked at (16; the program: all), "
+        "the order of minibatches, "
         "the critic's target, the scale of the features. Table 5 has one seed, 1024; ours are 0 to 2.",
         "Training curves (Figs. 4, 7) print no numbers; metrics.csv of a training has ours.",
     ),

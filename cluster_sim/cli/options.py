@@ -128,7 +128,7 @@ def _values_of(option: Option) -> dict[str, Any]:
         return {"is_flag": True, "default": None}
     if option.name in NAMED:
         return {"type": Named(option.name)}
-    if option.several:
+    if option.is_list:
         return {"type": Names()} if option.choices else {"multiple": True}
     if option.choices:
         return {"type": click.Choice(option.choices)}

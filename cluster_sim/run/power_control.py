@@ -83,11 +83,14 @@ class PowerControl:
                 raise _wrong(decision, "slow", "True or False", decision.slow)
             machine, holders = self._machine, self._live.holders.values()
             budget = PowerBudget(machine, self._job_clocks, decision.watts, decision.slow, holders, machine.budget)
+            is_other = machine.budget is None or decision.watts != machine.budget.limit_w
             machine.budget = budget
             # Jobs that can never fit under the budget are refused.
             for job in list(self._live.pending.values()):
                 if reason := budget.why_never(job):
                     self._admission.reject(job, reason)
+            if is_other:
+                self._request_pass()
 
     def _nodes_of(self, decision: SwitchOff | Withhold | Offer) -> list[int]:
         """Return positions of the nodes that a decision names."""

@@ -182,6 +182,26 @@ def test_slider_has_the_rows_only(small: FakeResult) -> None:
     assert all(upper[0] > lower[1] for upper, lower in pairwise(domains))
 
 
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        ("x_range", 5),
+        ("x_range", (None, 3)),
+        ("x_range", (1.0, 2.0, 3.0)),
+        ("panels", "power"),
+        ("panels", None),
+        ("colour_by", 3),
+        ("start_date", 5),
+        ("workload", "log.swf"),
+        ("height", 0),
+    ],
+)
+def test_an_impossible_option_is_named(small: FakeResult, option: str, value: object) -> None:
+    """Whatever Python gives: one line says which option it is."""
+    with pytest.raises(SpecError, match=f"^{option}: expected "):
+        gantt(small, **{option: value})  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize("options", [{}, {"panels": ()}, {"start_date": "2024-01-01"}, {"x_range": (2.0, 12.0)}])
 def test_slider_is_a_copy_of_the_rows_without_ids(small: FakeResult, options: dict[str, object]) -> None:
     """The slider begins and ends where the axes above do, so nothing is masked. Ids stand on another axis."""

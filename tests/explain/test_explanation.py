@@ -119,8 +119,10 @@ def test_one_that_gets_in_front() -> None:
     workload = workload_of((0.0, 1, 10.0, 10.0), (1.0, 1, 9.0, 9.0), (2.0, 1, 8.0, 8.0), job_id=["a", "b", "c"])
     result = Simulation(Platform.homogeneous(1, 1), workload, make_scheduler("sjf"), explain=True).run()
     assert result.explain("b").splitlines()[2:6] == [
-        "  from 1 s to 10 s: it asks for 1 core, 0 free; job a holds 1 core (expected until 10 s); enough cores should be free at 10 s",
-        "  from 10 s to 18 s: it asks for 1 core, 0 free; job c holds 1 core (expected until 18 s); enough cores should be free at 18 s",
+        "  from 1 s to 10 s: it asks for 1 core, 0 free; job a holds 1 core (expected until 10 s); "
+        "enough cores should be free at 10 s",
+        "  from 10 s to 18 s: it asks for 1 core, 0 free; job c holds 1 core (expected until 18 s); "
+        "enough cores should be free at 18 s",
         "  1 later job overtook it: c",
         "It was started at 18 s, when job c ended and gave cores back.",
     ]
@@ -260,7 +262,8 @@ def test_all_cores_of_a_holder_count() -> None:
     jobs = workload_of((0.0, 8, 10.0, 10.0), (0.0, 4, 20.0, 20.0), (1.0, 4, 2.0, 2.0))
     result = Simulation(Platform.homogeneous(3, 4), jobs, make_scheduler("fcfs")).run()
     assert result.explain("2").splitlines()[2] == (
-        "  from 1 s to 10 s: it asks for 4 cores, 0 free; job 0 holds 8 cores (expected until 10 s); enough cores should be free at 10 s"
+        "  from 1 s to 10 s: it asks for 4 cores, 0 free; job 0 holds 8 cores (expected until 10 s); "
+        "enough cores should be free at 10 s"
     )
 
 

@@ -322,7 +322,9 @@ def test_what_is_left_of_a_resumed_job() -> None:
 
     scheduler = Scripted({4.0: stop, 7.0: resume})
     result = Simulation(Platform.homogeneous(2, 1), Workload(jobs), scheduler, explain=True).run()
-    assert "from 8 s to 13 s: it asks for 2 cores, 0 free; job a holds 2 cores (expected until 23 s)" in result.explain("c")
+    assert "from 8 s to 13 s: it asks for 2 cores, 0 free; job a holds 2 cores (expected until 23 s)" in result.explain(
+        "c"
+    )
 
 
 def test_a_job_that_can_start_on_fewer_cores() -> None:

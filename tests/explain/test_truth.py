@@ -114,6 +114,20 @@ def test_a_cap_that_was_lifted_is_no_reason(tmp_path: Path) -> None:
         assert f"  from 5 s to 10 s: {kept_back}" in lines
 
 
+@pytest.mark.parametrize("turn", ["reserve", "react"])
+@pytest.mark.parametrize("explain", [True, False])
+def test_a_lifted_cap_lets_a_job_start(turn: str, explain: bool) -> None:
+    """Nothing else happens at 5 s; the job starts then, and no line blames the cap for longer."""
+    workload = workload_of((0.0, 1, 10.0, 10.0), (1.0, 1, 8.0, 8.0))
+    policy = LiftedAt5()
+    if turn == "reserve":
+        policy.reserve, policy.react = policy.react, lambda view: ()  # type: ignore[method-assign, assignment]
+    result = Simulation(two_cores_of_5_w(), workload, make_scheduler("fcfs"), policy, explain=explain).run()
+    lines = result.explain("1").splitlines()
+    assert f"  from 1 s to 5 s: {CAPPED_AT_16_W}" in lines
+    assert result.jobs["start_time"].tolist() == [0.0, 5.0]
+
+
 @pytest.mark.parametrize("explain", [True, False])
 def test_reservations_and_boots_are_reasons(explain: bool) -> None:
     """A job of 10 s would run into the maintenance at 5; another asks for a node that is still switching off."""

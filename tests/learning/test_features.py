@@ -113,6 +113,9 @@ def test_published_features_by_hand() -> None:
     normalised = JobNode(platform, jobs, observation="p2", num_jobs=2).reset()[0]["observation"]
     assert np.linalg.norm(normalised) == pytest.approx(1.0)
     assert normalised.shape == (2, 9)
+    by_sum = JobNode(platform, jobs, observation="p2:norm=sum", num_jobs=2).reset()[0]["observation"]
+    assert by_sum.sum() == pytest.approx(1.0)
+    assert by_sum * normalised.sum() == pytest.approx(normalised)
 
 
 def test_features_can_be_left_out() -> None:

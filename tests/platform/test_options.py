@@ -118,10 +118,12 @@ def test_annotations_of_others_count_for_what_they_say() -> None:
         e: Literal[1, 2] = 1,
         f: int = 0.5,  # type: ignore[assignment]
         g=True,  # type: ignore[no-untyped-def]
+        h: Sequence[str] = ("x",),
     ) -> Any:
         return [a, b, c, d, e, f, g]
 
     things.register("made")(made)
+    assert things.make("made:h=ann")
     assert things.make("made:6,60,4,all,2,0.25,no") == [6, 60.0, 4, "all", 2, 0.25, False]
     with pytest.raises(SpecError, match=r"option e: expected 1 or 2, found 3"):
         things.make("made:e=3")
@@ -195,6 +197,8 @@ def test_a_model_makes_the_arguments_of_a_function() -> None:
         ({"colour": "green"}, "colour: expected one of red, blue, found green"),
         ({"width": 0}, "width: expected a whole number of px, 1 or more, found 0"),
         ({"sides": ["left", "top"]}, "sides: expected one of left, right, found top"),
+        ({"sides": "left"}, "sides: expected a list of left, right, found left"),
+        ({"sides": None}, "sides: expected a list of left, right, found None"),
     ):
         with pytest.raises(SpecError, match=f"^{told}$"):
             framed("x", **options)

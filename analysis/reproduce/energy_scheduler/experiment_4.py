@@ -158,7 +158,7 @@ PAPER = Paper(
     quick=lopez.QUICK,
     shown=("Fig. 4.25, memory workload",),
     notes=(
-        "Agents are trained on mixes that are drawn from Table 4.16. The public repository has the one of the thesis, of 400 jobs.",
+        "Agents are trained on mixes drawn from Table 4.16. The public repository has the one of the thesis, of 400 jobs.",
         "The training curve (Fig. 4.24) prints no numbers; metrics.csv of a training has ours.",
     ),
     rows=ROWS,

@@ -61,7 +61,9 @@ class PowerBudget(DrawBound):
         #: When (s) the limit first and last kept a job from starting, and which (W), by index of the job.
         self.kept_back: dict[int, list[tuple[float, float, float]]] = {} if last is None else last.kept_back
         #: The limits of the run so far, this one last: since when (s), and which (W).
-        self.limits: list[tuple[float, float]] = [*([] if last is None else last.limits), (machine.env.now, limit_w)]
+        self.limits: list[tuple[float, float]] = [] if last is None else last.limits
+        if last is None or limit_w != last.limit_w:
+            self.limits.append((machine.env.now, limit_w))
         self._refused: dict[int, Job] = {}
         self._refused_at = -1.0  # the instant of these refusals, s
         self._most_w = limit_w * (1.0 + ROUNDING)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -190,6 +191,8 @@ class Conditions:
             nodes += [stay.node for stay in conditions.guests]
             if not all(type(node) is int and 0 <= node < platform.node_count for node in nodes):
                 raise ValueError(f"a node that is none of the platform's {platform.node_count}")
+            if any(after[0] < before[0] for before, after in pairwise(conditions.power_caps)):
+                raise ValueError("power_caps that do not follow each other in time")
             conditions.eligibility(platform, jobs)
         except FormatError:
             raise

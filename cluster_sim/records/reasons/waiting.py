@@ -8,7 +8,7 @@ only the log knows: for the sake of a promise, behind a job that none may overta
 from __future__ import annotations
 
 import math
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -257,10 +257,14 @@ class WaitReasons:
         conditions = self._result.conditions
         if conditions is None:
             return found
+        caps = conditions.power_caps
         for job, since, until, watts in conditions.capped:
             found.setdefault(job, []).append((since, until, Reason(ReasonKind.CAPPED, amount=watts)))
             # Another cap keeps the job back only where a row of its own says so.
-            found[job] += [(time, time, FITS) for time, _ in conditions.power_caps if time > until][:1]
+            later = range(bisect_left(caps, until, key=lambda cap: cap[0]), len(caps))
+            other = next((caps[i][0] for i in later if caps[i][1] != watts), None)
+            if other is not None:
+                found[job].append((other, other, FITS))
         for time, job, because in conditions.told:
             # What it lacked then it no longer does.
             reason = Reason(ReasonKind.SAID, said=because) if because and not lacks(because) else FITS

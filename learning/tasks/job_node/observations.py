@@ -106,8 +106,10 @@ class PublishedPairs:
     The features are those of :class:`PublishedRow`.
 
     The papers say "bounded between 0 and 1". Their program gets that by dividing the whole observation by its L2 norm
-    (``norm=whole``), and did it by its sum at the time of the thesis (``norm=sum``). ``norm=none`` leaves the units. ``features`` names the columns wanted, joined by ``+``:
-    López (2023), Table 4.11, is without static_power, dynamic_power and energy_estimate. Raises SpecError for others.
+    (``norm=whole``), and did it by its sum at the time of the thesis (``norm=sum``). ``norm=none`` leaves the units.
+
+    ``features`` names the columns wanted, joined by ``+``: López (2023), Table 4.11, is without static_power,
+    dynamic_power and energy_estimate. Raises SpecError for others.
     """
 
     merges_equal = False
