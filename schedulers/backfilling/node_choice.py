@@ -22,7 +22,8 @@ class NodeChoice:
 
     def __init__(self, view: View, order: NodeOrder, memory: bool):
         self.view = view
-        self._order = order
+        by_platform = order is platform_order and "textual-node-order" not in view.planning.quirks
+        self._order = None if by_platform else order  # None: the order of the platform
         self.counts_memory = memory
         #: Whether jobs that ask for as many cores are placed alike.
         self.treats_alike = order is platform_order and view.machine.one_node_rule and not memory
@@ -31,7 +32,8 @@ class NodeChoice:
         """Place the job on what is free now."""
         if job.requested_cores > self.view.free_total:
             return None  # before the node order is worked out
-        return self.view.place(job, self._order(self.view, job), self.counts_memory, within)
+        ranks = None if self._order is None else self._order(self.view, job)
+        return self.view.place(job, ranks, self.counts_memory, within)
 
     def later(
         self, job: Job, outlook: Free, time: float, within: npt.NDArray[np.integer] | None = None
@@ -39,7 +41,8 @@ class NodeChoice:
         """Place the job on what should be free at ``time``."""
         if job.requested_cores > outlook.free_total:
             return None
-        return outlook.place(job, self._order(self.view, job), self.counts_memory, within, time)
+        ranks = None if self._order is None else self._order(self.view, job)
+        return outlook.place(job, ranks, self.counts_memory, within, time)
 
     def memory_of(self, job: Job) -> float:
         """Return the memory of one task, MB, if memory counts."""

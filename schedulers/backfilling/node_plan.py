@@ -149,7 +149,8 @@ class NodePlan:
             assert self._beside is not None
             self._beside.take(running.job, running.placement)
         else:
-            self._find_place()
+            assert self._head is not None
+            self._set_aside(self._where.later(self._head, self._later, self._shadow))
 
     def promise(self, job: Job) -> Promise | None:
         view = self._view
@@ -160,22 +161,21 @@ class NodePlan:
         if job.requested_cores > view.machine.offered_cores:
             return None  # even if all jobs ended
         for end, later in self._timeline.states():
-            if self._where.later(job, later, end) is not None:
+            placement = self._where.later(job, later, end)
+            if placement is not None:
                 self._later, self._head = later, job
                 self._promised = end
                 # No job is known to end before jobs that requested no time.
                 self._shadow = latest(end) if end < math.inf else -math.inf
-                placement = self._find_place()
+                self._set_aside(placement)
                 return Promise(end, placement if self._pinned else None)
         return None
 
-    def _find_place(self) -> Placement | None:
-        """Find a place for the promised job at the shadow time, and what is left beside it."""
+    def _set_aside(self, placement: Placement | None) -> None:
+        """Note where the promised job is to be, and what is left beside it."""
         assert self._later is not None
         assert self._head is not None
-        placement = self._where.later(self._head, self._later, self._shadow)
         self._beside = self._later.copy()
         if placement is not None:
             self._beside.take(self._head, placement)
         self._place = placement
-        return placement

@@ -102,7 +102,7 @@ def test_options_of_charts_are_the_command_s() -> None:
             continue
         assert flag.help == f"{option.meaning[0].upper()}{option.meaning[1:]}."
         assert flag.type_cast_value(context, flag.get_default(context)) == option.default
-        if option.choices and not option.several:
+        if option.choices and not option.is_list:
             assert isinstance(flag.type, click.Choice)
             assert flag.type.choices == option.choices
 
