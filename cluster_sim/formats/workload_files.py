@@ -8,6 +8,7 @@
 | ``.json`` | ElastiSim's jobs, told by their ``submit_time`` | ``elastisim_workload`` |
 | ``.csv`` | native table, or IRMaSim's (told by its column ``subtime``) | ``tables``, ``irmasim_workload`` |
 | any, ``.csv``, ``.parquet`` | sacct's output, told by its header | ``sacct`` |
+| any, ``.csv`` | a run that Likwid measured, told by its first line | ``likwid`` |
 | ``.json`` | what ``sacct --json`` prints, told by its jobs' ``time`` | ``sacct`` |
 
 Logs of other programs that are not read are refused by name, told by their shape.
@@ -28,7 +29,7 @@ from typing import Any
 from cluster_sim.errors import FormatError, ModelWarning, SpecError, warn_user
 from cluster_sim.files import reading as files
 from cluster_sim.files.documents import parse_json
-from cluster_sim.formats import batsim_workload, elastisim_workload, irmasim_workload, swf, tables
+from cluster_sim.formats import batsim_workload, elastisim_workload, irmasim_workload, likwid, swf, tables
 from cluster_sim.formats.slurm import sacct, sacct_table
 from cluster_sim.formats.slurm.sacct_json import is_sacct_json
 from cluster_sim.registry import misspelt
@@ -104,8 +105,11 @@ def is_sacct(path: str) -> bool:
 
 def _reader_of(path: str) -> Callable[..., Workload]:
     suffix = _suffix(path)
-    if error := foreign(path, _beginning(path).decode(errors="replace")):
+    beginning = _beginning(path).decode(errors="replace")
+    if error := foreign(path, beginning):
         raise error
+    if likwid.is_likwid(beginning):
+        return likwid.read
     if suffix not in WORKLOAD_READERS:
         start = _beginning(path)
         line = start.partition(b"\n")[0]

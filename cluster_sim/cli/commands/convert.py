@@ -38,7 +38,7 @@ def convert(
     """Convert a workload, a platform or the results of a run; the name of OUT says to which format.
 
     \b
-    workloads   .swf, .json (IRMaSim), .csv (own), each with .gz or without; IN may be Batsim's, ElastiSim's or sacct's, too
+    workloads   .swf, .json (IRMaSim), .csv (own), each also .gz; IN may be Batsim's, ElastiSim's, Likwid's or sacct's, too
     platforms   .yaml or .json (own); IN may also be IRMaSim's JSON, SimGrid's XML, a slurm.conf, or a spec such as mixed:3x64@3.0
     results     .swf (the schedule), PREFIX_jobs.csv (Batsim's files), or a folder; IN is a folder or PREFIX_jobs.csv
 
