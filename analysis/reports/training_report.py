@@ -135,7 +135,9 @@ def _of_validation(columns: Collection[str]) -> dict[str, str]:
 
 def _lead(summaries: Sequence[TrainingSummary], settings: dict[str, Any]) -> str:
     many = "1 training" if len(summaries) == 1 else f"{len(summaries)} trainings, which differ by their seeds,"
-    each = f"{summaries[0].iterations:,} iterations of {settings['episodes']:,} episodes"
+    least, most = (of(one.iterations for one in summaries) for of in (min, max))
+    iterations = f"{most:,}" if least == most else f"{least:,} to {most:,}"
+    each = f"{iterations} iterations of {settings['episodes']:,} episodes"
     platform = settings.get("environment.platform", "the built-in cluster")
     further = any("platform" in log for log in settings.get("environment.also", ()))
     others = " and the machines of further logs" if further else ""

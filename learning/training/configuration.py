@@ -192,6 +192,9 @@ class ValidationKeys(InputKeys):
 
     every: Count = _field("iterations from one validation to the next", 5)
     episodes: Count = _field("number of episodes, evenly spread over all", 10)
+    patience: Count | None = _field(
+        "validations in a row without a better agent after which the training ends; it goes on to `iterations` unless given"
+    )
     remainder: bool = _field(
         "where all pieces are played, also the last one, which is shorter than `length`",
         False,

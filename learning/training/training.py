@@ -69,6 +69,9 @@ _LESSONS: dict[object, list[Trajectory]] = {}
 
 _EPISODES_NOTED = 8  # one episode in so many counts as what the agent has seen
 
+IMPROVED_AT = "improved_at"
+"""Fact of the best agent: the iteration after which validation last found a better one, not one as good."""
+
 _BEFORE_ALL = 2**31
 """Number in place of an iteration's, for the seeds of a teacher's episodes."""
 
@@ -280,11 +283,18 @@ class Training:
                         numbers |= self.imitate(self.config.warm_start)
                     log.write(self._log_of(numbers | self.validate(), shown))
                     self.save()
-                while self.iteration < self.config.iterations:
+                while not self.is_over:
                     log.write(self._log_of(self.step(), shown))
-                    if self.iteration % self.config.checkpoint_every == 0 or self.iteration == self.config.iterations:
+                    if self.iteration % self.config.checkpoint_every == 0 or self.is_over:
                         self.save()
             return self.summary()
+
+    @property
+    def is_over(self) -> bool:
+        """Return whether the last iteration is done, or too many validations in a row have found no better agent."""
+        keys, since = self.config.validation, self.iteration - self.best.get(IMPROVED_AT, 0)
+        is_in_vain = keys.patience is not None and since >= keys.patience * keys.every
+        return self.iteration >= self.config.iterations or is_in_vain
 
     def imitate(self, keys: WarmStartKeys) -> dict[str, float]:
         """Learn from a teacher's decisions, in as many of its episodes as the keys say (one, if all are the same)."""
@@ -379,8 +389,11 @@ class Training:
         self._refuse_wild_weights()
         found = self.validation.of(self.network, self.make_environment, self.executor)
         if not self.best or found.score <= self.best_score:
+            improved_at = (
+                self.iteration if found.score < self.best_score else self.best.get(IMPROVED_AT, self.iteration)
+            )
             self.best_score = found.score
-            self.best = {"iteration": self.iteration} | found.facts()
+            self.best = {"iteration": self.iteration, IMPROVED_AT: improved_at} | found.facts()
             agent = _agent(self.config, self.network, self.objective, found.score, self.best, self.seen)
             agent.save(self.folder / BEST)
         if averaged is not None:

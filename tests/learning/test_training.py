@@ -108,6 +108,21 @@ def test_what_a_training_leaves(uninterrupted: Path) -> None:
     assert [row["iteration"] for row in rows if "validation/objective_mean" in row] == [0, 3, 6]
 
 
+def test_a_training_ends_when_validation_finds_no_better_agent(uninterrupted: Path, tmp_path: Path) -> None:
+    """Without learning nothing becomes better: two validations after the first, it ends, also if it was resumed."""
+    config = small(
+        iterations=20,
+        algorithm={"options": {"epochs": 1, "actor_lr": 1e-30, "critic_lr": 1e-30}},
+        validation={"every": 2, "episodes": 2, "patience": 2},
+    )
+    assert train(config, tmp_path / "whole")[0].iterations == 4
+    assert [row["iteration"] for row in numbers(tmp_path / "whole")] == [0, 1, 2, 3, 4]
+    assert train(config, tmp_path / "whole", resume=True)[0].iterations == 4
+    keeps_on = small(validation={"every": 3, "episodes": 2, "patience": 2})
+    train(keeps_on, tmp_path / "patient")
+    assert str(numbers(tmp_path / "patient")) == str(numbers(uninterrupted))  # no reason to end before its last iteration
+
+
 def test_another_seed_is_another_training(uninterrupted: Path, tmp_path: Path) -> None:
     """Equal seeds make equal trainings, as the tests of processes and of several seeds show."""
     train(small(seed=1, iterations=1), tmp_path / "other")
