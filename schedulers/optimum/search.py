@@ -25,7 +25,10 @@ import math
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
+
+from annotated_types import Ge, Gt
+from typing_extensions import Doc
 
 from cluster_sim.errors import InputError
 from cluster_sim.machine.placement import Placement
@@ -81,10 +84,10 @@ class Optimum:
 def optimum(
     platform: Platform,
     workload: Workload,
-    objective: str = "energy",
-    waiting: bool = False,
-    max_nodes: int = 1_000_000,
-    max_seconds: float = math.inf,
+    objective: Annotated[str, Doc("what is to be least")] = "energy",
+    waiting: Annotated[bool, Doc("also schedules in which a job waits although it would fit")] = False,
+    max_nodes: Annotated[int, Ge(1), Doc("give up after N positions")] = 1_000_000,
+    max_seconds: Annotated[float, Gt(0), Doc("give up after S seconds; by default never")] = math.inf,
 ) -> Optimum:
     """Find the schedule of least energy, makespan or EDP (``objective``), with deliberate waiting or without.
 

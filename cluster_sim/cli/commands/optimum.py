@@ -7,57 +7,53 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cluster_sim.cli.group import Invocation
-from cluster_sim.cli.options import Seconds, count_option, given, out_option, setting_options, specs_option
+from cluster_sim.cli.options import DeclaringCommand, given, out_option, setting_options, specs_option
 
 if TYPE_CHECKING:
     from cluster_sim.platform.platform import Platform
     from schedulers.optimum import Optimum
 
 METRICS = {"energy": ("energy_j", "J"), "makespan": ("makespan_s", "s"), "edp": ("edp_js", "J s")}
+SEARCH: dict[str, dict[str, Any]] = {
+    "objective": {"type": click.Choice(list(METRICS))},
+    "waiting": {},
+    "max_nodes": {"metavar": "N"},
+    "max_seconds": {"metavar": "S", "default": None},
+}
+"""Options of the search, with click's arguments."""
 
 
-@click.command(short_help="Find the best schedule of a few jobs, and compare schedulers with it.")
-@setting_options("platform", "workload", "first", "time_unit")
-@click.option(
-    "--objective", type=click.Choice(list(METRICS)), default="energy", show_default=True, help="What is to be least."
+@click.command(
+    cls=DeclaringCommand,
+    declared_by="schedulers.optimum.search:optimum",
+    declared=SEARCH,
+    short_help="Find the best schedule of a few jobs, and compare schedulers with it.",
 )
-@click.option("--waiting", is_flag=True, help="Also schedules in which a job waits although it would fit.")
+@setting_options("platform", "workload", "first", "time_unit")
 @specs_option("--against", "schedulers", of="scheduler", metavar="S", help="A scheduler to compare; several times.")
 @setting_options("contention_model", "power_model")
-@count_option("--max-nodes", default=1_000_000, help="Give up after N positions.")
-@click.option("--max-seconds", type=Seconds(), metavar="S", help="Give up after S seconds. [default: never]")
 @out_option("Folder for the results of its run.", required=False)
 @click.pass_obj
-def optimum(
-    invocation: Invocation,
-    objective: str,
-    waiting: bool,
-    schedulers: tuple[str, ...],
-    max_nodes: int,
-    max_seconds: float | None,
-    out: str | None,
-    **options: Any,
-) -> None:
+def optimum(invocation: Invocation, schedulers: tuple[str, ...], out: str | None, **options: Any) -> None:
     """Find the schedule of least energy, makespan or EDP, and print it with the distance of schedulers from it.
 
     The search is exact, and grows exponentially with the jobs: take a few, or set a limit. The folder receives what run
     leaves, of a run that follows the schedule.
     """
-    import math
-
     from analysis.tables.run_metrics import percent
     from cluster_sim.cli.config import settings_of
     from cluster_sim.cli.simulate import check, load, prepare, simulate
     from cluster_sim.run.simulation import Simulation
     from schedulers.optimum import optimum as search
 
+    search_options = given({name: options.pop(name) for name in SEARCH})
     settings = settings_of(None, given(options))
     platform, workload = load(settings)
     check(settings, schedulers, platform, workload)
     if out is not None:
         prepare(out)
     platform = platform.with_models(settings.contention_model, settings.power_model)
-    found = search(platform, workload, objective, waiting, max_nodes, max_seconds or math.inf)
+    found = search(platform, workload, **search_options)
     invocation.tell_warnings()
     click.echo(_answer(found, platform))
     runs = {name: simulate(settings, name, platform, workload, invocation) for name in dict.fromkeys(schedulers)}
