@@ -36,8 +36,18 @@ def test_returns_are_the_metrics(workload: Workload, seed: int, name: str, wait:
     assert sum(got) == pytest.approx(-info["metrics"][METRICS[name]], rel=1e-9, abs=1e-9)
 
 
+@settings(max_examples=10)
+@given(small_workloads(), st.integers(0, 9))
+def test_a_price_of_waiting_is_added_to_the_energy(workload: Workload, seed: int) -> None:
+    """The return is that of the energy, and of the mean wait times price and jobs."""
+    env = JobNode(SMALL, workload, reward="energy-and-wait:price=3,scaled=no,shaped=no", wait="event")
+    got, info = play(env, at_random(seed))
+    expected = info["metrics"]["energy_j"] + 3.0 * len(workload) * info["metrics"]["mean_wait_s"]
+    assert sum(got) == pytest.approx(-expected, rel=1e-9)
+
+
 @settings(max_examples=15)
-@given(small_workloads(), st.sampled_from(sorted(METRICS)), st.sampled_from([1.0, 0.9]))
+@given(small_workloads(), st.sampled_from([*sorted(METRICS), "energy-and-wait"]), st.sampled_from([1.0, 0.9]))
 def test_shaping_adds_a_constant_of_the_start(workload: Workload, name: str, gamma: float) -> None:
     """Whatever a policy does, the discounted returns with and without shaping differ by the potential at the start."""
     differences = []
@@ -62,6 +72,7 @@ def test_published_rewards_by_hand() -> None:
         ("edp-as-published", [-250.0, -90.0]),
         ("makespan:scaled=no,shaped=no", [-5.0, -3.0]),
         ("wait:scaled=no,shaped=no", [-2.5, 0.0]),
+        ("energy-and-wait:price=2,scaled=no,shaped=no", [-50.0 - 2.0 * 5.0, -30.0]),
         ("bounded-slowdown:scaled=no,shaped=no", [-0.5, -0.5]),
     ):
         got, _ = play(JobNode(one, jobs, reward=reward, merge_equal=False), lambda env, observation, info: _first(info))

@@ -120,7 +120,9 @@ def test_a_training_ends_when_validation_finds_no_better_agent(uninterrupted: Pa
     assert train(config, tmp_path / "whole", resume=True)[0].iterations == 4
     keeps_on = small(validation={"every": 3, "episodes": 2, "patience": 2})
     train(keeps_on, tmp_path / "patient")
-    assert str(numbers(tmp_path / "patient")) == str(numbers(uninterrupted))  # no reason to end before its last iteration
+    assert str(numbers(tmp_path / "patient")) == str(
+        numbers(uninterrupted)
+    )  # no reason to end before its last iteration
 
 
 def test_another_seed_is_another_training(uninterrupted: Path, tmp_path: Path) -> None:

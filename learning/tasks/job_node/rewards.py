@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from annotated_types import Gt, Le
+from annotated_types import Ge, Gt, Le, Unit
 from typing_extensions import Doc
 
 from cluster_sim.errors import InputError, SpecError
@@ -253,6 +253,34 @@ class Wait(_Metric):
         if not view.pending_count and not view.now:
             return float(cost.job_seconds.mean()) if len(cost.job_seconds) else 0.0
         return cost.pending_wait(view) / self._jobs
+
+
+@rewards.register("energy-and-wait")
+class EnergyAndWait(Wait):
+    """Minus the energy, J, and the price of waiting: every second that a job waits counts ``price`` J.
+
+    With the penalty for waiting that López (2023) wished for, an agent that may wait gains nothing from waiting without end.
+    The return is minus ``energy_j``, minus ``price`` times the waits of all jobs (s), where that of ``wait`` is the mean wait.
+    """
+
+    @checked
+    def __init__(
+        self,
+        price: Annotated[float, Ge(0), Unit("W"), Doc("joules for a second that a job waits")] = 10.0,
+        scaled: Scaled = True,
+        shaped: Shaped = True,
+        gamma: Gamma = 1.0,
+    ):
+        super().__init__(scaled, shaped, gamma)
+        self._price = price
+
+    def total(self, view: View) -> float:
+        """Return the energy so far and the price of the waits so far, J."""
+        return view.energy_j + self._price * self._jobs * super().total(view)
+
+    def to_go(self, view: View, cost: CostToGo) -> float:
+        """Return the expected energy to the end, and the price of the expected waits, J."""
+        return cost.joules(view, cost.seconds(view)) + self._price * self._jobs * super().to_go(view, cost)
 
 
 @rewards.register("bounded-slowdown")
