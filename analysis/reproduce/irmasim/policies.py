@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
-from statistics import median
+from statistics import mean, median
 
 import numpy as np
 import pandas as pd
@@ -44,12 +44,15 @@ IDLE = 0.005
 READINGS = {
     "as written": (1.0, NODES),
     "idle processors draw 0.5 %": (IDLE, NODES),
-    "the program's orders": (1.0, NODES_IN_2020),
+    "the program's orders, July 2020": (1.0, NODES_IN_2020),
     "as run, July 2020": (IDLE, NODES_IN_2020),
+    "the program's orders, March 2021": (1.0, NODES_IN_2021),
     "as run, March 2021": (IDLE, NODES_IN_2021),
 }
 """Share of pb that a processor without jobs draws, and the node orders."""
 AS_RUN_READINGS = ("as run, July 2020", "as run, March 2021")
+LIMIT_OF_SIX = 0.886
+"""Rank correlation of six values from which 5 % of random orders are further away from 0, on either side."""
 LOADS = (0.1, 0.25, 0.5, 0.75, 1.0)
 """Core-seconds that come in a second, at the mean rate, over the cores of the cluster."""
 JOBS_OF_A_LOAD = 240
@@ -103,9 +106,10 @@ def trickle(load: float, seed: int) -> Workload:
 
 
 def grouping(inputs: Path, reading: str, load: float, seeds: int) -> Measured:
-    """Measure how a policy's energy and the grouping of its jobs rank alike, and how far energies lie apart.
+    """Measure how a node order's energy and the grouping of its jobs rank alike, and how far energies lie apart.
 
-    ``grouping/READING/LOAD`` has a rank correlation for each seed, with ``/spread`` greatest over least energy.
+    ``grouping/READING/LOAD`` has a rank correlation for each seed, with ``/spread`` greatest over least energy. Both are means
+    over the job orders, which change nothing where no job waits: there are as many values as node orders.
     """
     min_power, nodes = READINGS[reading]
     platform = cluster(CLUSTERS["heterogeneous"], "contention", min_power)
@@ -113,11 +117,14 @@ def grouping(inputs: Path, reading: str, load: float, seeds: int) -> Measured:
     found = Measured({start: [], f"{start}/spread": []})
     for seed in range(seeds):
         workload = trickle(load, seed)
-        results = [run(platform, workload, f"list:{job}/{node}", seed) for job in DIFFERENT_JOBS for node in nodes]
-        energy = [float(result.summary()["energy_j"]) for result in results]
-        found.values[start].append(_rank_correlation(energy, [grouped(result) for result in results]))
+        energy, together = [], []
+        for node in nodes:
+            results = [run(platform, workload, f"list:{job}/{node}", seed) for job in DIFFERENT_JOBS]
+            energy.append(mean(float(result.summary()["energy_j"]) for result in results))
+            together.append(mean(map(grouped, results)))
+            found.runs += len(results)
+        found.values[start].append(_rank_correlation(energy, together))
         found.values[f"{start}/spread"].append(max(energy) / min(energy))
-        found.runs += len(results)
     return found
 
 
@@ -142,7 +149,7 @@ def as_run_claims() -> list[Claim]:
         for load in LOADS:
             name = f"grouping/{reading}/{load:g}"
             what = f"policies that group jobs need less energy, {reading}, load {load:g}"
-            how = "median of the batches' rank correlations below the limit that the row as written has"
+            how = f"median of the batches' rank correlations over the six node orders below {-LIMIT_OF_SIX}"
             found.append(
                 Claim(
                     f"fig-9-{name}", what, "yes", "", "§VII.B", partial(_groupers_save, name), HOLDS, how, group=AS_RUN
@@ -158,14 +165,12 @@ def as_run_figures(values: Values) -> list[PaperFigure]:
         return []
     loads = [f"load {load:g}" for load in LOADS]
     series = {reading: [median(values[names[reading, load]]) for load in LOADS] for reading in READINGS}
-    caption = (
-        f"Rank correlation of a policy's energy and how it groups jobs; below {-RANK_LIMIT}, grouping saves energy."
-    )
+    caption = f"Rank correlation of a node order's energy and how it groups jobs; below {-LIMIT_OF_SIX}, grouping saves energy."
     return [bars("Fig. 9, as run", caption, loads, series, "")]
 
 
 def _groupers_save(name: str, values: Values) -> bool:
-    return bool(median(values[name]) < -RANK_LIMIT)
+    return bool(median(values[name]) < -LIMIT_OF_SIX)
 
 
 def claims(group: str) -> list[Claim]:
