@@ -75,7 +75,7 @@ def known(place: Place) -> set[str]:
 @pytest.mark.parametrize("place", get_args(Place))
 @pytest.mark.parametrize("setting", SETTINGS.values(), ids=SETTINGS)
 def test_every_place_takes_a_setting_or_says_why(setting: Setting, place: Place) -> None:
-    """It has a meaning there and is known, or a reason and is not."""
+    """Each place knows the setting and says what it means, or refuses it and says why."""
     told = setting.told(place)
     assert (setting.name in known(place)) == isinstance(told, str)
     assert told.because if isinstance(told, NotTaken) else told

@@ -50,7 +50,7 @@ def test_a_suspension_is_told_with_its_reasons(tmp_path: Path) -> None:
     ],
 )
 def test_a_job_is_stopped_while_it_is_suspended(how: str, what: str, counts: tuple[int, int], tmp_path: Path) -> None:
-    """Its suspension is told, and what ended it; its cores were taken once, and it joins the queue again if it is requeued."""
+    """The story tells of the suspension and of what ended it. A requeued job joins the queue again."""
     result = stopped_while_suspended(how, fails=not how)
     result.save(tmp_path)
     for each in (result, Result.load(tmp_path)):
@@ -67,7 +67,7 @@ def test_a_job_is_stopped_while_it_is_suspended(how: str, what: str, counts: tup
 
 @pytest.mark.parametrize("how", ["cancel", "requeue", "kill"])
 def test_a_job_is_stopped_while_it_is_suspended_and_had_not_begun(how: str, tmp_path: Path) -> None:
-    """Its nodes still booted when it was suspended: that is told, and that it was stopped later."""
+    """The job is suspended while its nodes boot. The story tells this, and that the job was stopped later."""
     result = suspended_while_booting(how)
     result.save(tmp_path)
     for each in (result, Result.load(tmp_path)):
@@ -79,7 +79,7 @@ def test_a_job_is_stopped_while_it_is_suspended_and_had_not_begun(how: str, tmp_
 
 
 def test_a_job_whose_nodes_boot_after_a_suspension(tmp_path: Path) -> None:
-    """It ceased to be suspended when it got its cores, and went on when their node had booted."""
+    """The suspension ends when the job gets its cores. The job goes on when their node has booted."""
     result = resumed_elsewhere()
     result.save(tmp_path)
     for each in (result, Result.load(tmp_path)):
@@ -149,7 +149,7 @@ def test_a_suspended_job_waits_for_the_end_of_an_advance_reservation(tmp_path: P
 
 
 def test_a_job_that_fails_and_cannot_end_within_its_advance_reservation_any_more() -> None:
-    """It ran for 5 s of a window of 12, and would need 10 again: its attempt is told, and that it was back in the queue."""
+    """The job ran for 5 s of a window of 12 s and needs 10 s again. The story tells of the attempt and of the way back."""
     jobs = {"submit_time": [0.0], "requested_cores": [2], "recorded_run_time": [8.0], "requested_time": [10.0]}
     simulation = Simulation(
         Platform.homogeneous(2, 1),
@@ -245,7 +245,7 @@ def test_a_change_to_as_many_cores(nodes: tuple[int, int], what: str) -> None:
 
 
 def test_a_change_of_cores_that_is_cut_by_a_suspension() -> None:
-    """Of 4 s one is done at 3 s, and three from 6 s on."""
+    """The job does one of its 4 s by 3 s, and the other three from 6 s on."""
 
     def stop(view: View) -> Iterable[Decision]:
         yield Preempt(of(view, "a").job, "suspend")
@@ -328,7 +328,7 @@ def test_what_is_left_of_a_resumed_job() -> None:
 
 
 def test_a_job_that_can_start_on_fewer_cores() -> None:
-    """Where the scheduler chooses the number, it waits for the fewest that it can have."""
+    """If the scheduler chooses the number of cores, a job waits for its least number."""
     jobs = workload_of((0.0, 3, 10.0), (1.0, 4, 3.0), job_id=["a", "b"], min_cores=[0, 2])
     result = Simulation(Platform.homogeneous(1, 4), jobs, Scripted({}), explain=True).run()
     assert "it asks for at least 2 cores, 1 free" in result.explain("b")

@@ -80,7 +80,7 @@ def test_a_job_is_told_of_its_own_nodes() -> None:
 
 
 def test_a_policy_of_ones_own_beside_a_failure_and_a_boot() -> None:
-    """Of five nodes one runs a, two are withheld, one has failed, one was told to boot again: all are named."""
+    """One node runs job a, two are withheld, one has failed, and one boots again. The reason names all five."""
 
     class Hoarder(PowerPolicy):
         def reserve(self, view: object) -> Iterator[PowerDecision]:

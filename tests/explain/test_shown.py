@@ -43,7 +43,7 @@ def test_run_and_explain(here: Path) -> None:
 
 
 def test_explain_without_a_log(here: Path) -> None:
-    """The same reason, and no file of decisions."""
+    """A run without a log tells the same reason, and leaves no file of decisions."""
     command("run", *INPUT, "--out", "out")
     assert not Path("out/decisions.csv").exists()
     assert f"  from 1 s to 10 s: {WAITS}; job a holds 2 cores (expected until 10 s);" in command("explain", "out", "b")

@@ -117,7 +117,7 @@ def test_a_cap_that_was_lifted_is_no_reason(tmp_path: Path) -> None:
 @pytest.mark.parametrize("turn", ["reserve", "react"])
 @pytest.mark.parametrize("explain", [True, False])
 def test_a_lifted_cap_lets_a_job_start(turn: str, explain: bool) -> None:
-    """Nothing else happens at 5 s; the job starts then, and no line blames the cap for longer."""
+    """A job starts as soon as the cap is lifted, at 5 s, and no line blames the cap after that."""
     workload = workload_of((0.0, 1, 10.0, 10.0), (1.0, 1, 8.0, 8.0))
     policy = LiftedAt5()
     if turn == "reserve":
