@@ -64,7 +64,7 @@ ADAPTABILITY_12 = replace(
 """Row of that agent on the nodes of the text, for which the paper prints the figures of 30 and 4."""
 ROWS = (*CONVERGENCE, *ADAPTABILITY, ADAPTABILITY_12)
 # The program of January 2024: ten features, divided by their L2 norm.
-CONVERGENCE_AS_RUN = FreshActors("3", "3", (RANDOM,), "experiment3-as-published", "p3", convergence.NUM_JOBS)
+CONVERGENCE_AS_RUN = FreshActors("3", (RANDOM,), "experiment3-as-published", "p3", convergence.NUM_JOBS)
 ADAPTABILITY_AS_RUN = adaptability.fresh_actors("p3")
 # §5.1: mean reductions against the random heuristic, energy and EDP.
 MEANS = {"convergence-energy": ("26", "44"), "convergence-edp": ("28", "47")}

@@ -52,13 +52,16 @@ def plays(folder: str | Path, case: Episode, episodes: str, runs: int, kept: str
 
 def reached_by(scheduler: str, case: Episode) -> Reached:
     """Return what a scheduler reaches; if it draws at random, the mean over seeds."""
+    found = [reached_in_one_run(scheduler, case, seed) for seed in range(RANDOM_SEEDS if "random" in scheduler else 1)]
+    return {metric: mean(one[metric] for one in found) for metric in METRICS}
+
+
+def reached_in_one_run(scheduler: str, case: Episode, seed: int) -> Reached:
+    """Return what a scheduler reaches in the run with that seed."""
     from learning.training.heuristics import metric_of, policies, run_on
 
-    found = []
-    for seed in range(RANDOM_SEEDS if "random" in scheduler else 1):
-        summary = run_on(case, *policies(scheduler, "scheduler", {}), seed)
-        found.append({metric: float(metric_of(summary, metric)) for metric in METRICS})
-    return {metric: mean(one[metric] for one in found) for metric in METRICS}
+    summary = run_on(case, *policies(scheduler, "scheduler", {}), seed)
+    return {metric: float(metric_of(summary, metric)) for metric in METRICS}
 
 
 def reductions_of(start: str, played: Sequence[Played], references: Mapping[str, Reached]) -> dict[str, list[float]]:

@@ -262,13 +262,12 @@ class Free(Pool):
         self._add(job, placement, memory, 1)
 
     def _add(self, job: Job, placement: Placement, memory: float, sign: int) -> None:
-        whole = self.eligibility is not None and job.exclusive
         for first, stop, cores in placement.spans:
             if memory:
                 self.memory.used[first:stop] -= sign * memory * cores
-            held = self.platform.node_cores[first:stop] if whole else cores
+            held = self.cores_held(job, first, stop, cores)
             self.free[first:stop] += sign * held
-            self.free_total += sign * (cores * (stop - first) if isinstance(held, int) else int(held.sum()))
+            self.free_total += sign * _total(held, stop - first)
 
     def release(self, running: Running) -> None:
         """Give what a running job holds, as if it had ended; its nodes can be used then."""

@@ -40,8 +40,9 @@ class BlocksQueue(Protocol):
 
     It sets ``blocked_by`` in a pass: before that job no other starts, nor any that is submitted later. As long as it waits,
     and fewer cores are free than it requests, there is no pass for jobs that end or join the queue behind it, nor for nodes
-    that are switched. It may also set ``refused_at``, to the machine's ``version`` when that job did not fit: as long as that
-    is the same, it would not fit again. Where nodes are ordered at random, say, that is not so.
+    that are switched. It may also set ``refused_at``, to the machine's ``version`` when that job did not fit: then there is
+    no such pass either until the version changes. It leaves this out, or None, where another look at the same machine may
+    find a place, as with nodes in random order.
     """
 
     blocked_by: Job | None

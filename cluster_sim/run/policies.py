@@ -88,9 +88,8 @@ class Scheduler:
     #: Why it keeps back a job that would fit, where it says nothing else: what a run without ``--explain`` tells.
     keeps_back: Reason = FITS
 
-    head_alone_delays = (
-        False  #: Whether it keeps jobs back for nobody's sake but that of the last job that it reserved for.
-    )
+    #: Whether it keeps jobs back for nobody's sake but that of the last job that it reserved for.
+    head_alone_delays = False
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {describe(self)}>"
@@ -215,14 +214,15 @@ def serve(policies: Mapping[str, object], run: OngoingRun, has_begun: bool) -> N
         other = _served.get(id(policy))
         if other is run:
             continue
-        expected = "an object of this run alone: another run has begun with it since" if has_begun else ""
-        if not expected and other is not None and not other.is_over and not other.has_failed:
-            other = None
+        if has_begun:
+            expected = "an object of this run alone: another run has begun with it since"
+            raise InputError(f"{kind} {describe(policy)}", expected)
+        if other is not None and not other.is_over and not other.has_failed:
+            del other
             gc.collect()  # a run that nobody can go on with is none
             if id(policy) in _served:
                 expected = (
                     "an object that serves no other run, which one that is not over has: make an object for each run"
                 )
-        if expected:
-            raise InputError(f"{kind} {describe(policy)}", expected)
+                raise InputError(f"{kind} {describe(policy)}", expected)
         _served[id(policy)] = run

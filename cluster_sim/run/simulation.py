@@ -173,9 +173,8 @@ class Simulation:
         self.live: LiveJobs[Attempt] = LiveJobs()  #: Those that wait, hold cores or are suspended.
         self.attempts = Attempts(len(workload))
         self.decision_log = DecisionLog() if explain else None
-        self.kept_back = KeptBack(
-            getattr(scheduler, "head_alone_delays", False)
-        )  #: What is kept of why jobs wait, where there is no log.
+        #: What is kept of why jobs wait, where there is no log.
+        self.kept_back = KeptBack(getattr(scheduler, "head_alone_delays", False))
         self._told: set[str] = set()  #: Kinds of cautions that the user has been warned of.
         self.stopped_at = self.until  #: Up to when the caller wants the records; None: to the last completion.
         self.machine = self._make_machine(models, reservations)

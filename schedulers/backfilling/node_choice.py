@@ -9,7 +9,7 @@ import numpy as np
 from cluster_sim.machine.free import Free
 from cluster_sim.machine.placement import Placement
 from cluster_sim.run.view import View
-from schedulers.queue.orders import NodeOrder, platform_order
+from schedulers.queue.orders import NodeOrder, platform_order, ranking
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -22,8 +22,7 @@ class NodeChoice:
 
     def __init__(self, view: View, order: NodeOrder, memory: bool):
         self.view = view
-        by_platform = order is platform_order and "textual-node-order" not in view.planning.quirks
-        self._order = None if by_platform else order  # None: the order of the platform
+        self._order = ranking(view, order)
         self.counts_memory = memory
         #: Whether jobs that ask for as many cores are placed alike.
         self.treats_alike = order is platform_order and view.machine.one_node_rule and not memory

@@ -24,6 +24,7 @@ from schedulers.queue.orders import (
     node_orders,
     order_in,
     platform_order,
+    ranking,
     told_by,
 )
 
@@ -71,8 +72,7 @@ class ListScheduler(Scheduler):
     def begin(self, view: View) -> None:
         """Start with an empty queue."""
         self._order = order_in(view, self._job_order, self._aging)
-        by_platform = self._node_order is platform_order and "textual-node-order" not in view.planning.quirks
-        self._ranks = None if by_platform else self._node_order  # how to rank the nodes; None: by the platform
+        self._ranks = ranking(view, self._node_order)
         self._queue: list[tuple[Any, int, Job]] = []
         # In order of submission nothing overtakes the head; but what is told of it, and those that follow, go by passes.
         is_ours = getattr(self.schedule, "__func__", None) is ListScheduler.schedule

@@ -265,6 +265,11 @@ def platform_order(view: View, job: Job) -> None:
     return view.machine.textual_rank if "textual-node-order" in view.planning.quirks else None  # type: ignore[return-value]
 
 
+def ranking(view: View, order: NodeOrder) -> NodeOrder | None:
+    """Return the order, or None if it is the platform's own, which costs nothing where it is not worked out."""
+    return None if order is platform_order and "textual-node-order" not in view.planning.quirks else order
+
+
 @_node_order("random")
 def random_nodes(view: View, job: Job) -> npt.NDArray[np.float64]:
     """Any node, drawn with the run's seed."""

@@ -48,6 +48,19 @@ def ids(noticed: Iterable[Job]) -> list[str]:
     return [job.job_id for job in noticed]
 
 
+def times_of_passes(simulation: Simulation) -> list[float]:
+    """Return a list that gets the time of every pass of the run, s."""
+    passes: list[float] = []
+    over = simulation.passes.pass_is_over
+
+    def note() -> None:
+        passes.append(simulation.env.now)
+        over()
+
+    simulation.passes.pass_is_over = note  # type: ignore[method-assign]
+    return passes
+
+
 def test_a_finish_and_an_arrival_at_one_time_are_one_pass(log: Log) -> None:
     """At 5 s job 0 ends, and job 1 comes: the scheduler looks once, and sees both."""
     result = Simulation(machine(), jobs((0, 2, 5), (5, 2, 5)), Watched(log)).run()
@@ -57,30 +70,16 @@ def test_a_finish_and_an_arrival_at_one_time_are_one_pass(log: Log) -> None:
 
 def test_a_job_that_blocks_the_queue_is_not_looked_at_before_it_can_start() -> None:
     """What comes behind it at 2 s, and the core that is free at 3 s, bring no pass; the second core at 9 s does."""
-    passes: list[float] = []
     simulation = Simulation(machine(), jobs((0, 1, 3), (0, 1, 9), (1, 2, 1), (2, 1, 1)), Fcfs())
-    over = simulation.passes.pass_is_over
-
-    def note() -> None:
-        passes.append(simulation.env.now)
-        over()
-
-    simulation.passes.pass_is_over = note  # type: ignore[method-assign]
+    passes = times_of_passes(simulation)
     starts = simulation.run().jobs["start_time"]
     assert (passes, starts.tolist()) == ([0.0, 1.0, 9.0, 10.0, 11.0], [0.0, 0.0, 9.0, 10.0])
 
 
 def test_a_job_that_no_single_node_holds_is_not_looked_at_again_for_arrivals() -> None:
     """From 4 s on each node has one free core, and job 3 asks for two of one node: job 4, behind it, brings no pass."""
-    passes: list[float] = []
     simulation = Simulation(machine(2, 2), jobs((0, 1, 9), (0, 1, 4), (0, 1, 9), (5, 2, 1), (6, 1, 1)), Fcfs())
-    over = simulation.passes.pass_is_over
-
-    def note() -> None:
-        passes.append(simulation.env.now)
-        over()
-
-    simulation.passes.pass_is_over = note  # type: ignore[method-assign]
+    passes = times_of_passes(simulation)
     starts = simulation.run().jobs["start_time"]
     assert (passes, starts.tolist()) == ([0.0, 4.0, 5.0, 9.0, 10.0], [0.0, 0.0, 0.0, 9.0, 9.0])
 

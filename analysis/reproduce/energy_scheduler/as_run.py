@@ -16,25 +16,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import repeat
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from analysis.reproduce.agents import SUMMARIES
 from analysis.reproduce.claims import AMONG, Claim
-from analysis.reproduce.controls import random_player, untrained_agents
-from analysis.reproduce.energy_scheduler import lopez
+from analysis.reproduce.controls import RANDOM_PLAY, random_player, untrained_agents
+from analysis.reproduce.energy_scheduler.experiment_1 import episode
 from analysis.reproduce.paper import AS_RUN, ComputedPart, Measured, ReproductionSetting
-from analysis.reproduce.plays import METRICS, Played, Reached, reductions_of
+from analysis.reproduce.plays import Played, reached_in_one_run, reductions_of
 from analysis.reproduce.trainings import AgentTraining, configuration, training_of
 
-if TYPE_CHECKING:
-    from learning.tasks.episodes import Episode
-    from learning.training.agent import Agent
-
 HUNDREDS, RUNS = 20, 100
-RANDOM_PLAY = "random play"
 
 
 @dataclass(frozen=True)
@@ -45,7 +39,6 @@ class FreshActors:
     public program had them.
     """
 
-    name: str
     case: str
     against: tuple[str, ...]
     file: str
@@ -62,20 +55,19 @@ class FreshActors:
         if training is None:
             return []
         arguments = {
-            "name": self.name,
             "case": self.case,
             "against": list(self.against),
             "training": training.as_json(),
             "hundreds": 2 if setting.quick else HUNDREDS,
         }
-        return [ComputedPart(f"as run {self.name}", hundreds, arguments, training.needs, (f"as run/{self.name}/",))]
+        return [ComputedPart(f"as run {self.case}", hundreds, arguments, training.needs, (f"as run/{self.case}/",))]
 
     def claims(self, what: str, against: str, metric: str, published: Sequence[str], source: str) -> list[Claim]:
         """Return the claims for three published reductions (min, avg, max) against one scheduler; "" for one not printed."""
         found = []
         for summary, number in zip(SUMMARIES, published, strict=True):
             if number:
-                start = f"as run/{self.name}"
+                start = f"as run/{self.case}"
                 end = f"{against}/{metric}/{summary}"
                 found.append(
                     Claim(
@@ -94,46 +86,29 @@ class FreshActors:
         return found
 
 
-def hundreds(
-    inputs: Path, name: str, case: str, against: Sequence[str], training: Mapping[str, Any], hundreds: int
-) -> Measured:
+def hundreds(inputs: Path, case: str, against: Sequence[str], training: Mapping[str, Any], hundreds: int) -> Measured:
     """Play hundreds of fresh actors, and as many of a player to whom all actions are alike, its control.
 
-    Values are named ``as run/NAME/AGAINST/METRIC/min|avg|max``: a list with a number for each hundred. Those of the
-    control have its name after NAME.
+    Values are named ``as run/CASE/AGAINST/METRIC/min|avg|max``: a list with a number for each hundred. Those of the
+    control have its name after CASE.
     """
-    from learning.tasks.episodes import Episode
-
-    platform, workload = lopez.experiment(case)
-    episode = Episode(platform, workload, name=case)
     made = AgentTraining.of(training)
     assert made is not None
-    config = configuration(made, inputs)
-    uniform = random_player(config)
+    config, tested = configuration(made, inputs), episode(inputs, case)
     found = Measured()
-    for number in range(hundreds):
-        seeds = range(number * RUNS, (number + 1) * RUNS)
-        references = {scheduler: _reached(episode, scheduler, number) for scheduler in against}
-        fresh = (agent for seed in seeds for agent in untrained_agents(config, [seed]))
-        for start, agents in ((f"as run/{name}", fresh), (f"as run/{name}/{RANDOM_PLAY}", repeat(uniform))):
-            runs = [_played(episode, agent, seed) for agent, seed in zip(agents, seeds, strict=False)]
-            for value, reduction in reductions_of(start, [Played(runs, runs[0])], references).items():
-                found.values.setdefault(value, []).extend(reduction)
-            found.runs += len(runs)
-        found.runs += len(references)
-    return found
-
-
-def _reached(case: Episode, scheduler: str, seed: int) -> Reached:
-    """Return what a scheduler reaches in one run with that seed."""
-    from learning.training.heuristics import metric_of, policies, run_on
-
-    summary = run_on(case, *policies(scheduler, "scheduler", {}), seed)
-    return {metric: float(metric_of(summary, metric)) for metric in METRICS}
-
-
-def _played(case: Episode, agent: Agent, seed: int) -> Reached:
-    """Return what an agent reaches in one run in which it draws its actions with that seed."""
     with TemporaryDirectory() as place:
-        agent.save(place)
-        return _reached(case, f"learned:{place},sample=yes", seed)
+        random_player(config).save(f"{place}/uniform")
+        for number in range(hundreds):
+            references = {scheduler: reached_in_one_run(scheduler, tested, number) for scheduler in against}
+            fresh, uniform = [], []
+            for seed in range(number * RUNS, (number + 1) * RUNS):
+                untrained_agents(config, [seed])[0].save(f"{place}/fresh")
+                fresh.append(reached_in_one_run(f"learned:{place}/fresh,sample=yes", tested, seed))
+                uniform.append(reached_in_one_run(f"learned:{place}/uniform,sample=yes", tested, seed))
+            for start, runs in ((f"as run/{case}", fresh), (f"as run/{case}/{RANDOM_PLAY}", uniform)):
+                for value, reduction in reductions_of(start, [Played(runs, runs[0])], references).items():
+                    if value.rpartition("/")[2] in SUMMARIES:  # of drawn actions: none is played without chance
+                        found.values.setdefault(value, []).extend(reduction)
+                found.runs += len(runs)
+            found.runs += len(references)
+    return found

@@ -48,7 +48,7 @@ NUM_JOBS = 100
 def fresh_actors(observation: str) -> dict[str, FreshActors]:
     """Return the actors of the public program with an observation of its, by kind of work."""
     file = "experiment4-as-published"
-    return {kind: FreshActors(f"4-{kind}", f"4-{kind}", _AGAINST, file, observation, NUM_JOBS) for kind in WORK}
+    return {kind: FreshActors(f"4-{kind}", _AGAINST, file, observation, NUM_JOBS) for kind in WORK}
 
 
 AS_RUN = fresh_actors("p2:norm=sum")

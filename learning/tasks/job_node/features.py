@@ -224,7 +224,7 @@ def _predicted(columns: Floats, at: DecisionBatch) -> None:
     """Set the predicted columns."""
     own, finish, others, energy, contended, asked = estimates(at)
     job_of = at.job_of
-    # Pairs are sorted by job. A job without pairs has the first pair of the next one, and nobody asks for its least.
+    # Pairs are sorted by job. For a job without pairs this is the next job's first pair; no pair reads what is found for it.
     firsts = job_of.searchsorted(np.arange(job_of.item(-1) + 1))
     left = [p.last_end(view.now) - view.now for p, view in zip(at.predictions, at.views, strict=True)]
     beyond, delay = np.maximum(finish - at.of_pairs(left), ZERO), finish + others

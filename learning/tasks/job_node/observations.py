@@ -120,13 +120,12 @@ class PublishedPairs:
         columns = [PUBLISHED.index(name) for name in self.features]
         in_a_row = columns == list(range(len(columns)))
         self._columns: list[int] | slice = slice(len(columns)) if in_a_row else columns  # a slice is not copied
-        self._normalised = norm != "none"
-        self._by_sum = norm == "sum"
+        self._norm = norm
 
     def space(self, platform: Platform, options: PairOptions) -> dict[str, spaces.Space]:
         """Return one box of shape (actions, features): [0, 1] if normalised."""
         rows = options.num_jobs * platform.node_count + options.wait
-        high = 1.0 if self._normalised else np.inf
+        high = np.inf if self._norm == "none" else 1.0
         return {"observation": spaces.Box(0.0, high, (rows, len(self.features)), np.float32)}
 
     def begin(self, view: View, finder: PairFinder) -> None:
@@ -145,9 +144,9 @@ class PublishedPairs:
         if not len(pairs):
             return {"observation": observation}
         rows = self._of_pairs(view, pairs)[self._columns]
-        if self._by_sum:
+        if self._norm == "sum":
             rows /= rows.sum() or 1.0
-        elif self._normalised:
+        elif self._norm == "whole":
             # All ten are summed pair by pair: another order would round differently.
             squares = np.square(rows).ravel("F" if len(rows) == PublishedRow.size else "C")
             norm = math.sqrt(np.add.reduce(squares))
