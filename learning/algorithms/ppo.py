@@ -28,6 +28,7 @@ from learning.networks.categorical import entropy, log_probabilities, of_chosen
 from learning.networks.network import Network, Weights, one_thread
 
 _MEAN = "average.mean."  # prefix of the names of averaged weights in the state
+_LEAST_LOG_RATIO = -1e6  # as in the program of López 2023: its ratio is 0
 _SWA_ANNEALING = 0.15  # share of the averaged part of the training in which the learning rate moves to its last value
 
 
@@ -51,6 +52,9 @@ class PPOOptions:
         target_kl: stop an iteration's updates when the policy has moved more than 1.5 times this, nats; 0: never.
         max_grad_norm: longest gradient, of actor and critic each; 0: any.
         normalise_advantages: to mean 0 and deviation 1, over the iteration's decisions.
+        advantage_slots: length of a buffer over which they are normalised, those beyond the decisions being 0; 0: no buffer.
+        learning_masks: masks with which probabilities are learned: ``acting``, those of the decisions, or
+            ``last-decision``: the last action is forbidden, and in the last decision of each minibatch all are allowed.
         critic_target: what the critic learns: ``gae``, advantage + value, or ``returns``, discounted sums of rewards.
         clip_value: how far the value may move from what it was; 0: any.
         swa: average the actor's weights late in the training, and use the average in the end.
@@ -80,6 +84,8 @@ class PPOOptions:
     target_kl: NotNegative = 0.03
     max_grad_norm: NotNegative = 0.5
     normalise_advantages: bool = True
+    advantage_slots: Count = 0
+    learning_masks: Literal["acting", "last-decision"] = "acting"
     critic_target: Literal["gae", "returns"] = "gae"
     clip_value: NotNegative = 0.0
     swa: bool = False
@@ -152,6 +158,7 @@ class PPO:
         rng = np.random.default_rng([self.seed, iteration, 2]) if options.shuffle else None
         samples = Samples(network, trajectories)
         size = options.minibatch or len(samples)
+        slipped = options.learning_masks == "last-decision"
 
         # Log-probabilities and values of the policy that acted, before any change.
         old_chosen, old_values = samples.assessed()
@@ -164,8 +171,9 @@ class PPO:
         of_the_limit: dict[str, float] = {}
         if self.constraint is not None:
             gae, of_the_limit = self._with_the_limit(gae, trajectories, iteration)
-        spread = float(gae.std()) + 1e-8
-        normalised = (gae - gae.mean()) / spread if options.normalise_advantages else gae
+        buffer = np.concatenate((gae, np.zeros(max(0, options.advantage_slots - len(gae)))))
+        spread = float(buffer.std()) + 1e-8
+        normalised = (gae - buffer.mean()) / spread if options.normalise_advantages else gae
 
         advantage, target = (torch.tensor(values, dtype=torch.float32) for values in (normalised, targets))
         before = torch.tensor(old_values, dtype=torch.float32)
@@ -174,10 +182,12 @@ class PPO:
             progress = (iteration + epoch / options.epochs) / self.iterations
             entropy_weight = self._schedule(progress)
             for steps, lengths in samples.minibatches(size, rng):
-                logits, values = network.unroll(samples.batch(steps, again=rng is None), lengths)
+                logits, values = network.unroll(samples.batch(steps, again=rng is None, slipped=slipped), lengths)
                 part = torch.from_numpy(steps) if rng is not None else slice(int(steps[0]), int(steps[-1]) + 1)
                 log_p = log_probabilities(logits)
                 log_ratio = of_chosen(log_p, samples.columns[part]) - old_chosen[part]
+                if slipped:
+                    log_ratio = log_ratio.clamp(min=_LEAST_LOG_RATIO)  # of a forbidden action it is minus infinity
 
                 policy_loss = clipped_loss(log_ratio, advantage[part], options.clip)
                 value_loss = squared_error(values, target[part], before[part], options.clip_value)

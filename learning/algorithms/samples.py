@@ -12,7 +12,7 @@ from torch import Tensor
 from learning.algorithms.gae import Doubles
 from learning.algorithms.rollouts import Trajectory
 from learning.networks.categorical import log_probabilities, of_chosen
-from learning.networks.network import Batch, Network
+from learning.networks.network import MASK, Batch, Network
 
 Steps = npt.NDArray[np.int64]
 
@@ -44,18 +44,23 @@ class Samples:
     def __len__(self) -> int:
         return int(self._first[-1])
 
-    def batch(self, steps: Steps, again: bool = False) -> Batch:
+    def batch(self, steps: Steps, again: bool = False, slipped: bool = False) -> Batch:
         """Return the observations of some of the decisions.
 
         ``again``: they are consecutive and are used again in every epoch; they are kept in the form that is the fastest
-        to learn from, unless they are too many.
+        to learn from, unless they are too many. ``slipped``: the masks are :func:`slipped_masks`.
         """
-        if self._whole is None:
-            return self._network.stack([self._kept[i] for i in steps])
         key = (int(steps[0]), int(steps[-1]))
-        if again and key in self._again:
+        if self._whole is not None and again and key in self._again:
             return self._again[key]
-        batch = self._network.take(self._whole, torch.from_numpy(steps))
+        if self._whole is None:
+            batch = self._network.stack([self._kept[i] for i in steps])
+        else:
+            batch = self._network.take(self._whole, torch.from_numpy(steps))
+        if slipped:
+            batch = batch | {MASK: slipped_masks(batch[MASK])}
+        if self._whole is None:
+            return batch
         return self._again.setdefault(key, self._network.compact(batch)) if again else batch
 
     def minibatches(self, size: int, rng: np.random.Generator | None) -> Iterator[tuple[Steps, list[int]]]:
@@ -106,3 +111,15 @@ class Samples:
     def of_each(self, values: Doubles) -> list[Doubles]:
         """Split an array over all decisions, (N,), into one array for each episode."""
         return np.split(values, self._first[1:-1])
+
+
+def slipped_masks(masks: Tensor) -> Tensor:
+    """Return masks (B, A) with which the program of López (2023) learns where waiting, the last action, is possible.
+
+    It means to allow waiting by setting the last entry of one mask. While learning there are B masks, and the last entry is
+    the last of them: it allows every action there, and waiting nowhere else.
+    """
+    found = masks.clone()
+    found[:, -1] = False
+    found[-1] = True
+    return found

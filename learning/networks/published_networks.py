@@ -69,6 +69,12 @@ class PublishedPairNetwork(Network):
         action_count: A.
         final_selu: a SELU after the last layer of the actor, too, as in the papers' program (their text has it only
             between layers). It keeps logits above −1.76, so that the agent cannot rule an action out.
+        critic_rows: rows that the critic tells apart; the later ones share one weight for each unit, the mean of those that
+            they would have. 0: all rows.
+
+    A long queue that is seldom full has many rows that are always zeros. Their weights in the critic have equal gradients, so
+    Adam moves them alike, and their sum is all that counts. With ``critic_rows`` one weight stands for them: the same
+    training but for rounding, many times faster. It is another network once one of these rows is filled.
 
     In most observations most rows are zero (pairs that do not fit). They all give the same number, so the critic
     computes it once for all of them, and the actor skips actions that are not allowed: the same results, several times
@@ -76,7 +82,7 @@ class PublishedPairNetwork(Network):
     ``compact``.
     """
 
-    def __init__(self, observation_space: Any, action_count: int, final_selu: bool):
+    def __init__(self, observation_space: Any, action_count: int, final_selu: bool, critic_rows: int = 0):
         super().__init__(observation_space, action_count)
         rows, features = _observation_shape(self, 2, "published-pairs")
         if rows != action_count:
@@ -88,9 +94,18 @@ class PublishedPairNetwork(Network):
             if isinstance(layer, nn.Linear):
                 nn.init.normal_(layer.weight)
                 nn.init.zeros_(layer.bias)
+        self._critic_rows = critic_rows if critic_rows < rows else 0
+        if self._critic_rows:
+            self.critic_of_all = self.critic_of_all.with_mean_of_inputs(self._critic_rows)
 
     def stack(self, kept: Sequence[Kept]) -> Batch:
-        """Return observations (B, A, F), masks (B, A), and ``filled`` (B, A), False for rows of zeros."""
+        """Return observations (B, A, F), masks (B, A), and ``filled`` (B, A), False for rows of zeros.
+
+        Of rows that share their weight in the critic there are none if all of them are zeros.
+        """
+        own = self._critic_rows
+        if own and not any(one[MASK][own:].any() or one[OBSERVATION][own:].any() for one in kept):
+            kept = [{name: array[:own] for name, array in one.items()} for one in kept]
         batch = super().stack(kept)
         return batch | {FILLED: batch[OBSERVATION].any(2)}
 
@@ -126,8 +141,19 @@ class PublishedPairNetwork(Network):
         zeros = batch[OBSERVATION].new_zeros(1, batch[OBSERVATION].shape[2])
         of_rows = self.critic_of_row(torch.cat((zeros, batch[OBSERVATION][filled]))).squeeze(1)
         of_all = of_rows[0].expand(filled.shape).masked_scatter(filled, of_rows[1:])
-        values: Tensor = self.critic_of_all(of_all).squeeze(1)
+        values: Tensor = self.critic_of_all(self._shared(of_all, of_rows[0])).squeeze(1)
         return values
+
+    def _shared(self, of_all: Tensor, of_zeros: Tensor) -> Tensor:
+        """Return the critic's numbers of rows (B, …) with one number, their sum, for all rows that share a weight.
+
+        Rows that are not in the batch are zeros and have the number ``of_zeros``.
+        """
+        kept = self._critic_rows
+        if not kept:
+            return of_all
+        missing = self.action_count - of_all.shape[1]
+        return torch.cat((of_all[:, :kept], of_all[:, kept:].sum(1, keepdim=True) + missing * of_zeros), 1)
 
 
 class _OfDifferentRows(torch.autograd.Function):
@@ -146,7 +172,7 @@ class _OfDifferentRows(torch.autograd.Function):
         of_rows = numbers.squeeze(1)
         of_all = of_rows[0].repeat(filled.shape)
         of_all.masked_scatter_(filled, of_rows.index_select(0, batch[PRESENT]))
-        values, of_situation = network.critic_of_all.through(of_all)
+        values, of_situation = network.critic_of_all.through(network._shared(of_all, of_rows[0]))
         ctx.network, ctx.batch, ctx.traces = network, batch, (of_actor, of_row, of_situation)
         return logits, values.squeeze(1)
 
@@ -158,8 +184,13 @@ class _OfDifferentRows(torch.autograd.Function):
         scores = zeros.index_add(0, batch[ALLOWED], of_logits.masked_select(batch[MASK]))
         network.actor.back(of_actor, scores.unsqueeze(1), False)
         of_all = network.critic_of_all.back(of_situation, of_values.unsqueeze(1), True)
+        missing = 0.0
+        if network._critic_rows:
+            shared = of_all[:, -1:]
+            missing = (network.action_count - filled.shape[1]) * shared.sum()
+            of_all = torch.cat((of_all[:, :-1], shared.expand(-1, filled.shape[1] - network._critic_rows)), 1)
         of_rows = zeros.index_add_(0, batch[PRESENT], of_all.masked_select(filled))
-        of_rows[0] += of_all.masked_fill(filled, 0.0).sum()
+        of_rows[0] += of_all.masked_fill(filled, 0.0).sum() + missing
         network.critic_of_row.back(of_row, of_rows.unsqueeze(1), False)
         return None, None, None
 
@@ -261,9 +292,15 @@ class HistoryLSTM(_Recurrent):
 @checked
 def published_pairs(
     final_selu: Annotated[bool, Doc("scores pass through a last SELU, as published")] = True,
+    critic_rows: Annotated[
+        int,
+        Ge(0),
+        Unit("rows"),
+        Doc("rows that the critic tells apart; later ones, if always zeros, are computed as one: faster; 0: all"),
+    ] = 0,
 ) -> NetworkBuilder:
     """SELU networks of the Energy scheduler and InEPS (López 2023; López, Stafford and Bosque 2025)."""
-    return partial(PublishedPairNetwork, final_selu=final_selu)
+    return partial(PublishedPairNetwork, final_selu=final_selu, critic_rows=critic_rows)
 
 
 @networks.register("published-policies")

@@ -37,11 +37,29 @@ class SeluLayers(nn.Sequential):
         weights = list(self.parameters())  # looking them up again takes as long as a layer
         self._dense = list(zip(weights[::2], weights[1::2], strict=True))
         self._activated = len(self._dense) if last else len(self._dense) - 1
+        self._alike = 1
 
     @property
     def first_weight(self) -> nn.Parameter:
         """Return a weight, so that torch notices that what comes out depends on weights."""
         return self._dense[0][0]
+
+    def with_mean_of_inputs(self, kept: int) -> SeluLayers:
+        """Return these layers with one input in place of all from number ``kept`` on: their sum.
+
+        Its weights are the means of theirs. As gradient it has that of one of them, so that an optimiser moves it as it
+        would move each of them, if these inputs are always equal.
+        """
+        sizes = [kept + 1, *(len(bias) for _, bias in self._dense)]
+        found = SeluLayers(sizes, self._activated == len(self._dense))
+        found._alike = self._dense[0][0].shape[1] - kept
+        with torch.no_grad():
+            for own, theirs in zip(found.parameters(), self.parameters(), strict=True):
+                if own.shape == theirs.shape:
+                    own.copy_(theirs)
+                else:
+                    own.copy_(torch.cat((theirs[:, :kept], theirs[:, kept:].mean(1, keepdim=True)), 1))
+        return found
 
     def forward(self, numbers: Tensor) -> Tensor:
         """Map (B, inputs) to (B, outputs)."""
@@ -70,6 +88,8 @@ class SeluLayers(nn.Sequential):
             if of_weight is None or of_bias is None:
                 weight.grad, bias.grad = of_weight, of_bias = torch.zeros_like(weight), torch.zeros_like(bias)
             of_bias.add_(gradient.sum(0))
+            if place == 0 and self._alike > 1:
+                numbers = torch.cat((numbers[:, :-1], numbers[:, -1:] / self._alike), 1)
             of_weight.addmm_(gradient.t(), numbers)
             if place or of_numbers:
                 gradient = gradient.mm(weight)

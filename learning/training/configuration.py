@@ -199,6 +199,9 @@ class ValidationKeys(InputKeys):
         "where all pieces are played, also the last one, which is shorter than `length`",
         False,
     )
+    keep: Literal["best", "last"] = _field(
+        "which agent is kept: the best by validation, or the last, as papers do", "best"
+    )
 
 
 class WarmStartKeys(OwnKeys):

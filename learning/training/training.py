@@ -377,7 +377,7 @@ class Training:
             self.seen.note(episode.kept)
 
     def validate(self) -> dict[str, float]:
-        """Play the validation episodes with greedy actions; keep the agent if none so far was better.
+        """Play the validation episodes with greedy actions; keep the agent if none so far was better, or if the last is kept.
 
         Of equally good agents the last is kept, since it has learned the longest and varies least with drawn actions.
         If the algorithm averages weights, the average is validated, and kept.
@@ -388,11 +388,11 @@ class Training:
             self.network.load_weights(averaged)
         self._refuse_wild_weights()
         found = self.validation.of(self.network, self.make_environment, self.executor)
-        if not self.best or found.score <= self.best_score:
+        if not self.best or found.score <= self.best_score or self.config.validation.keep == "last":
             improved_at = (
                 self.iteration if found.score < self.best_score else self.best.get(IMPROVED_AT, self.iteration)
             )
-            self.best_score = found.score
+            self.best_score = min(found.score, self.best_score)
             self.best = {"iteration": self.iteration, IMPROVED_AT: improved_at} | found.facts()
             agent = _agent(self.config, self.network, self.objective, found.score, self.best, self.seen)
             agent.save(self.folder / BEST)
