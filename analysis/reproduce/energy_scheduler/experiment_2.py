@@ -62,7 +62,9 @@ ROWS = (
         _NO_ENERGY_FEATURES,
         f"{_PUBLISHED}-no-energy-features",
         _PUBLISHED,
-        {"observation": "p2:norm=sum,features=wait_time+requested_time+submit_time+requested_cores+availability+clock_rate"},
+        {
+            "observation": "p2:norm=sum,features=wait_time+requested_time+submit_time+requested_cores+availability+clock_rate"
+        },
     ),
 )
 TABLE_4_11 = {
