@@ -93,7 +93,7 @@ def row_part(
         written = max(file.stat().st_mtime_ns for file in folder.rglob("*") if file.is_file())
         given = {"folder": str(folder), "written": written, "training": None}
         return [ComputedPart(f"agent {row.name}", compute, {**arguments, **given}, needs, measures)]
-    training = training_of(row.file or row.training, row.environment, setting, row.most)
+    training = training_of(row.file or row.training, row.environment, setting, row.most, row.options)
     if training is None or setting.trainings is None:
         return []
     place = setting.trainings / ("quick" if setting.quick else "") / row.training
@@ -148,6 +148,7 @@ def agent_rows(
     """Test the agents in ``folder`` on each case, and their controls: % less than each scheduler, in energy and EDP.
 
     Values are named ``agent/ROW/CASE/AGAINST/METRIC/min|avg|max|greedy``: a list with a number for every training.
+    ``agent/ROW/CASE/runs`` are the energies of each agent's runs, J.
     ``control/…`` is the same of each control, ``rule/…`` of the scheduler ``rule``. ``control/ROW/episodes`` is how
     many episodes a training and random play have, ``control/ROW/metric`` what the agents are trained to reduce.
 
@@ -172,6 +173,7 @@ def agent_rows(
         references = {scheduler: reached_by(scheduler, episode) for scheduler in against}
         played = play(folder, runs)
         found.values |= reductions_of(f"agent/{row}/{case}", played, references)
+        found.values[f"agent/{row}/{case}/runs"] = [[round(run["energy_j"]) for run in one.sampled] for one in played]
         found.runs += sum(len(one.sampled) + 1 for one in played) + len(references)
         values, control_runs = control_values(f"control/{row}/{case}", config, episode, references, runs, play)
         found.values |= values

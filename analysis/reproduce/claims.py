@@ -143,7 +143,8 @@ class Claim:
     impossible : the claim cannot be checked, whatever is measured (a log that is not public); ``reason`` says why. What
         was measured in its place is shown beside it.
     kind : what it is about; decides what its verdicts are called, and whether it counts.
-    controls : name of a control → name of what it reaches: a value, or a list with one for each of several agents.
+    controls : name of a control → name of what it reaches, or a function of all values: a value, or a list with one for each of
+        several agents.
     unseen : name of what further untrained agents reach. No verdict asks these: they show how often verdicts err.
     group : heading under which the report lists it; claims of one group are about the same setting.
     several : what the values are, where there are several.
@@ -160,7 +161,7 @@ class Claim:
     reason: str = ""
     impossible: bool = False
     kind: Kind = Kind.PAPER
-    controls: Mapping[str, str] = field(default_factory=dict)
+    controls: Mapping[str, str | Callable[[Values], Any]] = field(default_factory=dict)
     unseen: str = ""
     group: str = ""
     several: str = "trainings"
@@ -203,7 +204,9 @@ def judge(
     seen = _Watched(values)
     try:
         measured, several = _measured(claim, seen)
-        controls = tuple(_control(claim, name, seen[key]) for name, key in claim.controls.items())
+        controls = tuple(
+            _control(claim, name, key(seen) if callable(key) else seen[key]) for name, key in claim.controls.items()
+        )
         unseen = _control(claim, "unseen", seen[claim.unseen]) if claim.unseen else None
     except KeyError as error:
         if claim.impossible:

@@ -97,10 +97,12 @@ class AgentRow:
     training : name of its training, and of the folder that it is left in.
     file : file in ``examples/training`` that says how, without its ending; the training's name unless given.
     environment : keys of its environment in place of the file's.
+    options : options of its algorithm in place of the file's.
     like : name of the row that the paper prints, where this is another agent in its place; "": it is that row.
     most : keys of the configuration of which there are at most so many, whatever the file says: seeds.
     out_of_sample : whether it is tested on jobs that it was not trained on.
     rule : spec of a scheduler that learns nothing, for what learning adds to it; "" for none.
+    reading : how the published number is read; "": by ``like``, our default agent or the agent of the paper's text.
     """
 
     name: str
@@ -114,6 +116,8 @@ class AgentRow:
     most: Mapping[str, int] = field(default_factory=dict)
     out_of_sample: bool = False
     rule: str = ""
+    reading: str = ""
+    options: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def printed(self) -> str:
@@ -126,7 +130,7 @@ class AgentRow:
 
         The heading says whether agents are tested on the jobs that they were trained on.
         """
-        agents = PUBLISHED_AGENTS if self.like else OUR_AGENTS
+        agents = self.reading or (PUBLISHED_AGENTS if self.like else OUR_AGENTS)
         return f"{agents}; {OUT_OF_SAMPLE if self.out_of_sample else IN_SAMPLE}"
 
     @property

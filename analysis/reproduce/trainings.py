@@ -37,6 +37,7 @@ class AgentTraining:
     quick : a few iterations of one seed only.
     needs : files and folders that it reads, relative to the folder of inputs.
     most : keys of the configuration of which there are at most so many, whatever the file says: seeds, iterations.
+    options : options of its algorithm that are to be others.
     """
 
     file: str
@@ -44,6 +45,7 @@ class AgentTraining:
     quick: bool
     needs: tuple[str, ...] = ()
     most: Mapping[str, int] = field(default_factory=dict)
+    options: Mapping[str, Any] = field(default_factory=dict)
 
     def as_json(self) -> dict[str, Any]:
         """Return the training as an argument of a part."""
@@ -56,14 +58,19 @@ class AgentTraining:
 
 
 def training_of(
-    name: str, environment: Mapping[str, Any], setting: ReproductionSetting, most: Mapping[str, int] | None = None
+    name: str,
+    environment: Mapping[str, Any],
+    setting: ReproductionSetting,
+    most: Mapping[str, int] | None = None,
+    options: Mapping[str, Any] | None = None,
 ) -> AgentTraining | None:
     """Return the training of that name; None without the project's sources, or what the extra ``learning`` installs."""
     file = FILES / f"{name}.yaml"
     if not file.is_file() or find_spec("torch") is None:
         return None
     at_most = {} if setting.seeds is None else {"seeds": setting.seeds}
-    training = AgentTraining(str(file), dict(environment), setting.quick, most=fewest(most or {}, at_most))
+    most = fewest(most or {}, at_most)
+    training = AgentTraining(str(file), dict(environment), setting.quick, most=most, options=dict(options or {}))
     config = configuration(training, setting.inputs)
     needs: dict[str, None] = {}  # the files that lie in the folder of inputs; other names may be a generator's specs
     for source in (config.environment.platform, config.environment.workload, config.validation.workload):
@@ -92,7 +99,10 @@ def configuration(training: AgentTraining, inputs: Path) -> Config:
     environment = config.environment.model_copy(update=keys)
     validation = config.validation.model_copy(update={"workload": _moved(config.validation.workload, inputs)})
     most = {key: min(count, getattr(config, key)) for key, count in training.most.items()}
-    config = config.model_copy(update={"environment": environment, "validation": validation, "workers": 1, **most})
+    algorithm = config.algorithm.model_copy(update={"options": {**config.algorithm.options, **training.options}})
+    config = config.model_copy(
+        update={"environment": environment, "validation": validation, "algorithm": algorithm, "workers": 1, **most}
+    )
     return _shortened(config) if training.quick else config
 
 

@@ -10,25 +10,37 @@ The program that the thesis cites (June 2023) did not do what the text says, in 
 
 So a hundred of its runs are a hundred actors that have learned nothing, each in one run. Such hundreds are drawn here again:
 if the printed least, mean and greatest lie among theirs, the printed agents need not have learned anything.
+
+The authors' repository has pictures of all their tests (:mod:`analysis.reproduce.energy_scheduler.pictures`), of which they
+print one for each kind of work. Their runs are compared with ours one by one: the distance of two samples is the greatest
+difference of their distribution functions (Kolmogorov and Smirnov).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
+from math import comb, sqrt
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import numpy as np
+
 from analysis.reproduce.agents import SUMMARIES
-from analysis.reproduce.claims import AMONG, Claim
+from analysis.reproduce.claims import AMONG, AT_LEAST, AT_MOST, HOLDS, Claim, Kind, Values, number
 from analysis.reproduce.controls import RANDOM_PLAY, random_player, untrained_agents
 from analysis.reproduce.energy_scheduler.experiment_1 import episode
+from analysis.reproduce.energy_scheduler.pictures import ENERGIES
 from analysis.reproduce.paper import AS_RUN, ComputedPart, Measured, ReproductionSetting
 from analysis.reproduce.plays import Played, reached_in_one_run, reductions_of
 from analysis.reproduce.trainings import AgentTraining, configuration, training_of
 
 HUNDREDS, RUNS = 20, 100
+PICTURES = "the authors' public repository, rewards.png"
+SMIRNOV = 1.358
+"""Distance beyond which 5 % of pairs of samples of one distribution lie, times √(n m / (n + m))."""
 
 
 @dataclass(frozen=True)
@@ -65,15 +77,15 @@ class FreshActors:
     def claims(self, what: str, against: str, metric: str, published: Sequence[str], source: str) -> list[Claim]:
         """Return the claims for three published reductions (min, avg, max) against one scheduler; "" for one not printed."""
         found = []
-        for summary, number in zip(SUMMARIES, published, strict=True):
-            if number:
+        for summary, printed in zip(SUMMARIES, published, strict=True):
+            if printed:
                 start = f"as run/{self.case}"
                 end = f"{against}/{metric}/{summary}"
                 found.append(
                     Claim(
                         f"{start}/{what}/{end}",
                         f"{what}, {metric}: {summary} reduction against {against.removeprefix('list:')}, {self.case}",
-                        number,
+                        printed,
                         "%",
                         source,
                         f"{start}/{end}",
@@ -85,12 +97,77 @@ class FreshActors:
                 )
         return found
 
+    def picture_claims(self, against: str, worst: str, trained: str) -> list[Claim]:
+        """Return the claims about the pictures of all tests on this case.
+
+        ``against`` is the scheduler that the reductions are relative to, ``worst`` the printed least reduction of energy, and
+        ``trained`` the row of the agents that were trained as written.
+        """
+        start, tests = f"as run/{self.case}", ENERGIES[self.case]
+        limit = f"{SMIRNOV * sqrt(1.0 / RUNS + 1.0 / (HUNDREDS * RUNS)):.3f}"
+        end = f"{against}/energy/{SUMMARIES[-1]}"
+        found = [
+            Claim(f"{start}/pictures/{test}/distance", f"{test}: its runs' distance from those of fresh actors, {self.case}",
+                  limit, "", PICTURES, partial(_apart, f"{start}/runs", runs), AT_MOST, kind=Kind.OURS,
+                  how="no more than the distance that two samples of one distribution keep in 95 % of cases",
+                  controls={RANDOM_PLAY: partial(_apart, f"{start}/{RANDOM_PLAY}/runs", runs)}, group=AS_RUN)
+            for test, runs in tests.items()
+        ]  # fmt: skip
+        found += [
+            Claim(f"{start}/pictures/{test}/worst", f"{test}: energy of the worst run, {self.case}", f"{max(runs):g}", "kJ",
+                  PICTURES, partial(_worst, f"{start}/runs"), AMONG, kind=Kind.OURS,
+                  controls={RANDOM_PLAY: partial(_worst, f"{start}/{RANDOM_PLAY}/runs")}, group=AS_RUN,
+                  several="hundreds of runs")
+            for test, runs in tests.items()
+        ]  # fmt: skip
+        if len(tests) > 1:
+            found.append(
+                Claim(f"{start}/pictures/mildest", f"how often the worst run of the mildest of {len(tests)} hundreds is at least "
+                      f"as mild as the printed one, {self.case}", "5", "%", PICTURES,
+                      partial(_mildest, f"{start}/{end}", number(worst), len(tests)), AT_LEAST, kind=Kind.OURS,
+                      how="the authors printed the mildest of their tests", group=AS_RUN)
+            )  # fmt: skip
+        found.append(
+            Claim(f"{start}/pictures/trained", f"no trained actor's hundred is distributed as one of these tests, {self.case}",
+                  "yes", "", PICTURES, partial(_all_apart, f"agent/{trained}/{self.case}/runs", tests), HOLDS,
+                  kind=Kind.OURS, how=f"all distances are above {SMIRNOV * sqrt(2.0 / RUNS):.3f}", group=AS_RUN)
+        )  # fmt: skip
+        return found
+
+
+def distance(first: Sequence[float], second: Sequence[float]) -> float:
+    """Return the greatest difference of two samples' distribution functions, from 0 to 1."""
+    at = np.concatenate((first, second))
+    functions = [np.searchsorted(np.sort(sample), at, side="right") / len(sample) for sample in (first, second)]
+    return float(np.abs(functions[0] - functions[1]).max())
+
+
+def _apart(ours: str, theirs: Sequence[float], values: Values) -> float:
+    """Return the distance of our runs, in J, from theirs, in kJ."""
+    return distance(np.divide(np.ravel(values[ours]), 1e3), theirs)
+
+
+def _all_apart(ours: str, tests: Mapping[str, Sequence[float]], values: Values) -> bool:
+    nearest = min(distance(np.divide(runs, 1e3), theirs) for runs in values[ours] for theirs in tests.values())
+    return nearest > SMIRNOV * sqrt(2.0 / RUNS)
+
+
+def _worst(ours: str, values: Values) -> list[float]:
+    """Return the greatest energy of each hundred, kJ."""
+    return [max(runs) / 1e3 for runs in values[ours]]
+
+
+def _mildest(worst: str, printed: float, count: int, values: Values) -> float:
+    """Return how often the mildest of ``count`` of our hundreds is at least as mild as printed, %."""
+    others = sum(value < printed for value in values[worst])
+    return 100.0 * (1.0 - comb(others, count) / comb(len(values[worst]), count))
+
 
 def hundreds(inputs: Path, case: str, against: Sequence[str], training: Mapping[str, Any], hundreds: int) -> Measured:
     """Play hundreds of fresh actors, and as many of a player to whom all actions are alike, its control.
 
-    Values are named ``as run/CASE/AGAINST/METRIC/min|avg|max``: a list with a number for each hundred. Those of the
-    control have its name after CASE.
+    Values are named ``as run/CASE/AGAINST/METRIC/min|avg|max``: a list with a number for each hundred. ``as run/CASE/runs``
+    are the energies of their runs, J. Those of the control have its name after CASE.
     """
     made = AgentTraining.of(training)
     assert made is not None
@@ -109,6 +186,7 @@ def hundreds(inputs: Path, case: str, against: Sequence[str], training: Mapping[
                 for value, reduction in reductions_of(start, [Played(runs, runs[0])], references).items():
                     if value.rpartition("/")[2] in SUMMARIES:  # of drawn actions: none is played without chance
                         found.values.setdefault(value, []).extend(reduction)
+                found.values.setdefault(f"{start}/runs", []).append([round(run["energy_j"]) for run in runs])
                 found.runs += len(runs)
             found.runs += len(references)
     return found

@@ -112,7 +112,12 @@ def claims() -> Sequence[Claim]:
               lambda v: lopez.reduction(v, "4-comp", "energy", "contention-aware, energy", CORES) > 2.28, HOLDS, kind=Kind.OURS),
     ]  # fmt: skip
     found += [replace(claim, group=HEURISTICS) for claim in greedy]
-    return [*found, *agent_claims(ROWS, "Table 4.18"), *as_run_claims(AS_RUN, "Table 4.18")]
+    pictures = [
+        claim
+        for kind, actors in AS_RUN.items()
+        for claim in actors.picture_claims(f"list:{FLOPS}", TABLE[kind][FLOPS][-1], ROWS[1].name)
+    ]
+    return [*found, *agent_claims(ROWS, "Table 4.18"), *as_run_claims(AS_RUN, "Table 4.18"), *pictures]
 
 
 def agent_claims(rows: Sequence[AgentRow], source: str, platform: str = "4") -> list[Claim]:
