@@ -155,7 +155,7 @@ class Claim:
     published: str
     unit: str
     source: str
-    measure: str | Callable[[Values], float | bool] | None
+    measure: str | Callable[[Values], float | bool | Sequence[float]] | None
     tolerance: Tolerance = PRINTED
     how: str = ""
     reason: str = ""

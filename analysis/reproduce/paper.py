@@ -80,7 +80,7 @@ class ReproductionSetting:
     ] = None
     trainings: Annotated[Path | None, Doc("where agents that are not there are trained; without, none is")] = None
     seeds: Annotated[
-        int | None, Ge(1), Doc("train every kind of agent at most so many times, by default as its file says")
+        int | None, Ge(1), Doc("train every kind of agent, and draw hundreds of fresh actors, at most so many times")
     ] = None
 
 

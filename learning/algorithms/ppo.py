@@ -171,9 +171,8 @@ class PPO:
         of_the_limit: dict[str, float] = {}
         if self.constraint is not None:
             gae, of_the_limit = self._with_the_limit(gae, trajectories, iteration)
-        buffer = np.concatenate((gae, np.zeros(max(0, options.advantage_slots - len(gae)))))
-        spread = float(buffer.std()) + 1e-8
-        normalised = (gae - buffer.mean()) / spread if options.normalise_advantages else gae
+        mean, spread = mean_and_spread(gae, options.advantage_slots)
+        normalised = (gae - mean) / spread if options.normalise_advantages else gae
 
         advantage, target = (torch.tensor(values, dtype=torch.float32) for values in (normalised, targets))
         before = torch.tensor(old_values, dtype=torch.float32)
@@ -345,6 +344,12 @@ class PPO:
             return {}
         weights = cast(Network, self.average.module).weights()
         return {name: weight for name, weight in weights.items() if not name.startswith("critic")}
+
+
+def mean_and_spread(advantages: Doubles, slots: int = 0) -> tuple[float, float]:
+    """Return mean and deviation of the advantages, or of a buffer of ``slots`` numbers that has them first, then zeros."""
+    buffer = np.concatenate((advantages, np.zeros(max(0, slots - len(advantages)))))
+    return float(buffer.mean()), float(buffer.std()) + 1e-8
 
 
 def explained_variance(values: np.ndarray, targets: np.ndarray) -> float:

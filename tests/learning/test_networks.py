@@ -425,3 +425,55 @@ def test_equal_rows_may_be_worked_out_once(seed: int) -> None:
     torch.testing.assert_close(same_values, values)
     for gradient, same in zip(gradients, same_gradients, strict=True):
         torch.testing.assert_close(same, gradient)
+
+
+@given(st.integers(0, 10_000))
+def test_rows_that_are_always_zeros_may_share_a_weight(seed: int) -> None:
+    """With ``critic_rows`` values, logits and, after steps of Adam, all weights are those of the whole network."""
+    rng = np.random.default_rng(seed)
+    whole = make_network("published-pairs", array_space(9, 9, 3), 9, seed).double()
+    few = make_network("published-pairs:critic_rows=4", array_space(9, 9, 3), 9, seed).double()
+    first = "critic_of_all.0.weight"
+    with torch.no_grad():  # the mean of what was drawn, but not rounded to float32
+        few.get_parameter(first)[:, 4] = whole.get_parameter(first)[:, 4:].mean(1)
+    situations = []
+    for _ in range(4):
+        rows, mask = np.zeros((9, 3), np.float32), np.zeros(9, np.int8)
+        rows[:4], mask[:4], mask[0] = rng.uniform(0.0, 1.0, (4, 3)), rng.integers(0, 2, 4), 1
+        situations.append({"observation": rows, "action_mask": mask})
+    for compact in (False, True):
+        found = []
+        for network in (whole, few):
+            optimiser = torch.optim.Adam(network.parameters(), 1e-3, eps=1e-8)
+            batch = network.stack([network.keep(situation) for situation in situations])
+            batch["observation"] = batch["observation"].double()  # rounding is not what is asked about
+            for _ in range(3):
+                optimiser.zero_grad()
+                logits, values, _ = network(network.compact(batch) if compact else batch)
+                (log_probabilities(logits)[:, 0].sum() + (values - 1.0).square().mean()).backward()
+                optimiser.step()
+            found.append((logits[:, :4].detach(), values.detach(), dict(network.named_parameters())))
+        (logits, values, weights), (same_logits, same_values, same_weights) = found
+        torch.testing.assert_close(same_logits, logits)
+        torch.testing.assert_close(same_values, values)
+        for name, weight in weights.items():
+            theirs = same_weights[name]
+            if theirs.shape == weight.shape:
+                torch.testing.assert_close(theirs, weight)
+            else:
+                torch.testing.assert_close(theirs[:, :4], weight[:, :4])
+                torch.testing.assert_close(theirs[:, 4], weight[:, 4:].mean(1))
+
+
+def test_a_shared_weight_counts_each_of_its_rows() -> None:
+    """Once a row that shares its weight is filled, the critic sees the sum of these rows."""
+    space = array_space(3, 3, 1)
+    network = make_network("published-pairs:critic_rows=1", space, 3, seed=2)
+
+    def value(*rows: float) -> float:
+        observation = {"observation": np.array(rows, np.float32).reshape(3, 1), "action_mask": np.ones(3, np.int8)}
+        with torch.inference_mode():
+            return float(network.value(collated(network, [observation])))
+
+    assert value(1.0, 2.0, 0.0) == pytest.approx(value(1.0, 0.0, 2.0))
+    assert value(1.0, 2.0, 0.0) != pytest.approx(value(1.0, 0.0, 0.0))

@@ -15,9 +15,17 @@ from hypothesis import strategies as st
 
 from cluster_sim.errors import InputError
 from learning.algorithms.optimisers import Adam
-from learning.algorithms.ppo import PPO, PUBLISHED, PPOOptions, clipped_loss, explained_variance, squared_error
+from learning.algorithms.ppo import (
+    PPO,
+    PUBLISHED,
+    PPOOptions,
+    clipped_loss,
+    explained_variance,
+    mean_and_spread,
+    squared_error,
+)
 from learning.algorithms.rollouts import Trajectory, collect, episode_seeds
-from learning.algorithms.samples import Samples
+from learning.algorithms.samples import Samples, slipped_masks
 from learning.algorithms.self_imitation import BestEpisodes, self_imitation_losses, worth_of_episodes
 from learning.networks.network import Network
 from tests.support.toys import ROWS, Bandit, CheapestRow, CutOff, Make, Recall, network_for
@@ -377,3 +385,36 @@ def test_wrong_options(options: dict[str, Any], message: str) -> None:
     """Told in a line."""
     with pytest.raises(InputError, match=message):
         PPOOptions(**options)
+
+
+def test_a_padded_buffer_by_hand() -> None:
+    """3 and 1 in four slots: mean 1, variance (9 + 1) / 4 - 1; a buffer that is too short is none."""
+    numbers = np.array([3.0, 1.0])
+    assert mean_and_spread(numbers, 4) == pytest.approx((1.0, 1.5**0.5))
+    assert mean_and_spread(numbers) == mean_and_spread(numbers, 1) == pytest.approx((2.0, 1.0))
+
+
+def test_the_masks_of_the_last_decision_by_hand() -> None:
+    """The last action is forbidden, as long as it is not about the last decision, in which all is allowed."""
+    masks = torch.tensor([[True, False, True], [True, True, False], [False, True, True]])
+    assert slipped_masks(masks).tolist() == [[True, False, False], [True, True, False], [True, True, True]]
+    assert masks[0, 2]  # those of the decisions stay
+
+
+def test_a_forbidden_action_teaches_nothing() -> None:
+    """With ``last-decision``, taking the last action again and again moves no weight of the actor but by one decision in four."""
+    options: dict[str, Any] = {"minibatch": 4, "epochs": 1, "shuffle": False, "entropy": 0.0, "entropy_end": None}
+    moved = []
+    for masks in ("acting", "last-decision"):
+        network = network_for(Make(Bandit), "mlp")
+        ppo = PPO(network, PPOOptions(**options, learning_masks=masks, normalise_advantages=False), 1)
+        episodes = [t for t in collect(Make(Bandit), network, range(60)) if t.columns[0] == network.action_count - 1][
+            :4
+        ]
+        assert len(episodes) == 4
+        before = network.weights()
+        logged = ppo.update(episodes, 0)
+        assert np.isfinite([logged["train/policy_gradient_loss"], logged["train/approx_kl"]]).all()
+        moved.append((before, network.weights(), logged["train/clip_fraction"]))
+    assert moved[0][2] == 0.0
+    assert moved[1][2] == 0.75  # the ratio of three decisions is 0

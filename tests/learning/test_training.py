@@ -143,6 +143,16 @@ def test_the_best_agent_is_the_best_validated(uninterrupted: Path) -> None:
     assert best == [max(list(reductions.values())[: i + 1]) for i in range(len(best))]
 
 
+def test_the_last_agent_may_be_kept_as_in_the_papers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every later agent is worse here: of two iterations the first agent is the best, or the last one is kept."""
+    for keep, iteration in (("best", 0), ("last", 2)):
+        calls = iter(range(100))
+        monkeypatch.setattr(Validation, "of", lambda *_, calls=calls: Validated((float(next(calls)),), (), "", 0.0))
+        config = small(iterations=2, baselines=[], validation={"every": 1, "episodes": 2, "keep": keep})
+        train(config, tmp_path / keep)
+        assert Agent.load(tmp_path / keep).facts["iteration"] == iteration
+
+
 def test_the_last_agent_is_that_of_the_checkpoint(uninterrupted: Path, tmp_path: Path) -> None:
     """Whatever validation has kept; where there is no training it is told in one line."""
     agent = last(uninterrupted)

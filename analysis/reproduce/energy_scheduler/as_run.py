@@ -70,7 +70,7 @@ class FreshActors:
             "case": self.case,
             "against": list(self.against),
             "training": training.as_json(),
-            "hundreds": 2 if setting.quick else HUNDREDS,
+            "hundreds": 2 if setting.quick else min(HUNDREDS, setting.seeds or HUNDREDS),
         }
         return [ComputedPart(f"as run {self.case}", hundreds, arguments, training.needs, (f"as run/{self.case}/",))]
 

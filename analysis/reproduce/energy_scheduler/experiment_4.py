@@ -163,7 +163,9 @@ PAPER = Paper(
     quick=lopez.QUICK,
     shown=("Fig. 4.25, memory workload",),
     notes=(
-        "Agents are trained on mixes drawn from Table 4.16. The public repository has the one of the thesis, of 400 jobs.",
+        "The agent as written is trained on the mix of 400 jobs of the public repository, ours on mixes drawn from Table 4.16.",
+        "While an agent as written learns, the queue never has two jobs: it learns to choose a node, and in the test it must "
+        "choose among jobs, too.",
         "The training curve (Fig. 4.24) prints no numbers; metrics.csv of a training has ours.",
     ),
     rows=ROWS,
