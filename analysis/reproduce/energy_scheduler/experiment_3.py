@@ -46,7 +46,10 @@ TABLES = {
     ("energy", RANDOM): ("40.18", "26.01", "-0.03", "71.52", "43.96", "-13.62"),
     ("edp", RANDOM): ("40.23", "27.65", "0.96", "71.56", "47.16", "-13.46"),
 }
-_WHY_RANDOM = "the mean of our random runs; hers is one run, for the public script runs each heuristic once: {} % of 300 runs here reach it"
+_WHY_RANDOM = (
+    "the mean of our random runs; hers is one run, for the public script runs each heuristic once: "
+    "{} % of 300 single runs here reach it"
+)
 
 
 def parts(setting: ReproductionSetting) -> Sequence[ComputedPart]:
