@@ -26,6 +26,7 @@ from cluster_sim.options import checked
 from learning.networks.network import (
     MASK,
     MOST_UNITS,
+    Activation,
     Batch,
     Kept,
     Memory,
@@ -227,10 +228,12 @@ class PublishedPolicies(Network):
 class _Recurrent(Network):
     """Base of networks with DeepShutdown's two layers, an LSTM and a dense one, below the logits and the value."""
 
-    def __init__(self, observation_space: Any, action_count: int, inputs: int, units: int, hidden: int):
+    def __init__(
+        self, observation_space: Any, action_count: int, inputs: int, units: int, hidden: int, activation: str = "relu"
+    ):
         super().__init__(observation_space, action_count)
         self.lstm = nn.LSTM(inputs, units, batch_first=True)
-        self.dense = dense([units, hidden], "relu", last=True)
+        self.dense = dense([units, hidden], activation, last=True)
         self.actor = nn.Linear(hidden, action_count)
         self.critic = nn.Linear(hidden, 1)
         orthogonal(self.dense, 2.0**0.5)
@@ -247,9 +250,9 @@ class EpisodeLSTM(_Recurrent):
 
     recurrent = True
 
-    def __init__(self, observation_space: Any, action_count: int, units: int, hidden: int):
+    def __init__(self, observation_space: Any, action_count: int, units: int, hidden: int, activation: str = "relu"):
         inputs = sum(int(np.prod(space.shape)) for key, space in observation_space.spaces.items() if key != MASK)
-        super().__init__(observation_space, action_count, inputs, units, hidden)
+        super().__init__(observation_space, action_count, inputs, units, hidden, activation)
 
     def forward(self, batch: Batch, memory: Memory | None = None) -> tuple[Tensor, Tensor, Memory | None]:
         """Take one decision of each of B episodes; the memory, shape (1, B, units) twice, is zero at their start."""
@@ -268,11 +271,9 @@ class EpisodeLSTM(_Recurrent):
 class HistoryLSTM(_Recurrent):
     """Network whose LSTM goes over the last observations in each observation, and remembers nothing beyond them."""
 
-    def __init__(self, observation_space: Any, action_count: int, units: int, hidden: int):
-        shape = _shape(observation_space)
-        if len(shape) != 2:
-            raise InputError("network 'lstm:over=history'", f"'{OBSERVATION}' (steps, numbers)", shape)
-        super().__init__(observation_space, action_count, shape[1], units, hidden)
+    def __init__(self, observation_space: Any, action_count: int, units: int, hidden: int, activation: str = "relu"):
+        shape = _history_of(observation_space)
+        super().__init__(observation_space, action_count, shape[1], units, hidden, activation)
 
     def policy(self, batch: Batch) -> Tensor:
         """Return logits (B, A)."""
@@ -286,6 +287,42 @@ class HistoryLSTM(_Recurrent):
         """Return logits and values from the LSTM's last output."""
         remembered, _ = self.lstm(batch[OBSERVATION])
         return *self._heads(remembered[:, -1], batch[MASK]), None
+
+
+class TwoHistoryLSTMs(Network):
+    """Network of two LSTMs over the last observations in each observation, each with a dense layer and an output.
+
+    One gives the logits and the other the value, as in the authors' program (``main.py``, ``p_network`` and ``vf_network``).
+    """
+
+    def __init__(self, observation_space: Any, action_count: int, units: int, hidden: int, activation: str):
+        super().__init__(observation_space, action_count)
+        _, inputs = _history_of(observation_space)
+        self.lstm = nn.LSTM(inputs, units, batch_first=True)
+        self.actor = dense([units, hidden, action_count], activation)
+        self.critic_lstm = nn.LSTM(inputs, units, batch_first=True)
+        self.critic = dense([units, hidden, 1], activation)
+        orthogonal(self.actor, 0.01)
+        orthogonal(self.critic, 1.0)
+
+    def policy(self, batch: Batch) -> Tensor:
+        """Return logits (B, A)."""
+        remembered, _ = self.lstm(batch[OBSERVATION])
+        return forbid(self.actor(remembered[:, -1]), batch[MASK])
+
+    def value(self, batch: Batch) -> Tensor:
+        """Return expected returns (B,)."""
+        remembered, _ = self.critic_lstm(batch[OBSERVATION])
+        values: Tensor = self.critic(remembered[:, -1]).squeeze(1)
+        return values
+
+
+def _history_of(observation_space: Any) -> tuple[int, ...]:
+    """Return the shape (steps, numbers) of an observation that is a history."""
+    shape = _shape(observation_space)
+    if len(shape) != 2:
+        raise InputError("network 'lstm:over=history'", f"'{OBSERVATION}' (steps, numbers)", shape)
+    return shape
 
 
 @networks.register("published-pairs")
@@ -316,9 +353,14 @@ def lstm(
     units: Annotated[int, Ge(1), Le(MOST_UNITS), Unit("units"), Doc("units of the LSTM")] = 128,
     hidden: Units = 64,
     over: Annotated[Literal["episode", "history"], Doc("what the LSTM goes over")] = "episode",
+    critic: Annotated[Literal["shared", "own"], Doc("layers of the value; own only over=history")] = "shared",
+    activation: Activation = "relu",
 ) -> NetworkBuilder:
     """LSTM and a dense layer of DeepShutdown (Casagrande et al. 2022), over the episode or over=history."""
-    return partial(EpisodeLSTM if over == "episode" else HistoryLSTM, units=units, hidden=hidden)
+    if critic == "own" and over == "episode":
+        raise InputError("network 'lstm'", "critic=own only with over=history", "over=episode")
+    kinds = {"episode": EpisodeLSTM, "history": HistoryLSTM if critic == "shared" else TwoHistoryLSTMs}
+    return partial(kinds[over], units=units, hidden=hidden, activation=activation)
 
 
 @networks.register("as-published")

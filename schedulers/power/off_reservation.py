@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import numpy as np
 from annotated_types import Ge, Le, Unit
@@ -44,6 +44,9 @@ class OffReservation(PowerPolicy):
     Jobs that request no time, and jobs for which no running job makes room, are never delayed.
 
     All nodes are offered while a job that has reached its latest start does not fit, or waits in its advance reservation.
+    With ``head=starts`` the head of the queue is never delayed. (``waits-for-jobs``: it is delayed like the others, and so, like
+    them, only while a job runs.)
+
     If the scheduler does not start a job that was let through, first the jobs before it are let through too, then all.
     So no job waits longer for the policy than until its latest start; from then on the policy is a timeout of 0 to it.
     """
@@ -52,9 +55,12 @@ class OffReservation(PowerPolicy):
 
     @checked
     def __init__(
-        self, tau: Annotated[float, Ge(0), Doc("longest wait of a job, as a share of its requested time")] = 0.5
+        self,
+        tau: Annotated[float, Ge(0), Doc("longest wait of a job, as a share of its requested time")] = 0.5,
+        head: Annotated[Literal["waits-for-jobs", "starts"], Doc("may the head be delayed?")] = "waits-for-jobs",
     ):
         self._tau = tau
+        self._head_starts = head == "starts"
 
     def begin(self, view: View) -> None:
         """Begin a run with a stream of random numbers of its own.
@@ -114,8 +120,9 @@ class OffReservation(PowerPolicy):
         preference = np.where(in_use, 0.0, np.where(view.machine.powered_on, 1.0, 2.0))
         outlook = view.planning.outlook(withheld=True)
         ends = sorted((view.true_end(running), running.placement.cores) for running in view.running)
-        for job in view.pending:
-            if job.index > up_to and self._can_wait(view, job, ends):
+        for place, job in enumerate(view.pending):
+            may_wait = not (self._head_starts and place == 0)
+            if may_wait and job.index > up_to and self._can_wait(view, job, ends):
                 continue
             placement = outlook.place(job, preference, time=view.now)
             if placement is None and job.min_cores < job.requested_cores:

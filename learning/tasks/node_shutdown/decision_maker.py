@@ -63,6 +63,9 @@ SharePatience = Annotated[
 LateFrom = Annotated[
     float, Gt(0), Le(math.inf), Doc("wait, as a share of the requested time, from which a job is late")
 ]
+Head = Annotated[
+    Literal["waits", "waits-for-jobs", "starts"], Doc("what a reservation may do to the head of the queue")
+]
 Idle = Annotated[Literal["stay", "sleep", "choose"], Doc("what becomes of nodes that the scheduler leaves idle")]
 
 
@@ -83,6 +86,11 @@ class Reservations:
     alone saves little: the agent cannot know which nodes the scheduler will leave idle, and each costs the idle watts
     of a whole step.
 
+    A reservation may be larger than the head of the queue can bear. With ``head=waits`` that job waits, as in the paper.
+    With ``waits-for-jobs``, as in the authors' program (GridGym, ``off_reservation_env.py``, ``step``), the reservation
+    shrinks to what lets the head start if nothing runs on the nodes that are offered. With ``starts`` it shrinks whenever the
+    head could start without it.
+
     ``observation`` is a name of
     :data:`~learning.tasks.node_shutdown.observations.shutdown_observations`; ``tau`` is the share of its requested time
     that a job may wait before it is late. Raises SpecError for a number that is not above 0.
@@ -101,6 +109,7 @@ class Reservations:
         patience: SharePatience = 1.0,
         tau: LateFrom = LATE,
         idle: Idle = "choose",
+        head: Head = "waits",
     ):
         self.platform = platform
         self.tau = tau
@@ -108,6 +117,7 @@ class Reservations:
         self._skip = skip
         self._patience = patience
         self.idle: str = idle
+        self._head = head
         self._numbers = platform.node_count + 1
         actions = self._numbers * (2 if idle == "choose" else 1)
         self._everything = np.ones(actions, np.int8)
@@ -225,6 +235,8 @@ class Reservations:
         self._sleeps = self.idle != "stay"
         self._spared_after = math.inf if again else self._decided
         self._decided = view.now
+        if action and self._head != "waits" and view.pending_count:
+            action = self._shrunk(view, action)
         if action or view.machine.withheld_count:
             order, withheld = self.order(view), view.machine.withheld.tolist()
             offered, reserved = order[: len(order) - action], order[len(order) - action :]
@@ -238,6 +250,18 @@ class Reservations:
         self.reserved = action
         self._due = view.now + self.step_s
         return decisions + self._wake(view)
+
+    def _shrunk(self, view: View, action: int) -> int:
+        """Return how many of ``action`` nodes may be reserved if the head of the queue is to start."""
+        wanted, order = view.pending[0].requested_cores, self.order(view)
+        cores, free = view.platform.node_cores, view.free_cores
+        offered = order[: len(order) - action]
+        if self._head == "waits-for-jobs" and any(free[node] < cores[node] for node in offered):
+            return action
+        for more in range(action + 1):
+            if sum(int(free[node]) for node in order[: len(offered) + more]) >= wanted:
+                return action - more
+        return action
 
     def settle(self, view: View) -> list[PowerDecision]:
         """Reserve, after the scheduler's pass, the nodes that it left idle; switch them off if that was decided."""

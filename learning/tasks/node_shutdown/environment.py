@@ -24,6 +24,7 @@ from learning.tasks.environment import (
 from learning.tasks.episodes import Episode, platform_of
 from learning.tasks.node_shutdown.decision_maker import (
     LATE,
+    Head,
     Idle,
     LateFrom,
     Reservations,
@@ -53,11 +54,12 @@ class NodeShutdown(SchedulingEnv):
     ======================= ==================== =======================================================
 
     Action a: reserve a nodes; see :func:`~learning.tasks.node_shutdown.decision_maker.offer_order` for which. Rewards:
-    :mod:`learning.tasks.node_shutdown.rewards`. ``skip``, ``patience``, ``tau`` and ``step_s`` are those of
+    :mod:`learning.tasks.node_shutdown.rewards`. ``skip``, ``patience``, ``tau``, ``head`` and ``step_s`` are those of
     :class:`~learning.tasks.node_shutdown.decision_maker.Reservations`; ``NodeShutdown(observation="as-published",
     reward="as-published", skip=False, patience=math.inf)`` is the published form, on days with ``until=86400`` and
-    ``enforce_walltime``. ``cost`` is one of the rewards, too: minus it stands in ``info["cost"]``, for what is to be kept
-    within a limit.
+    ``enforce_walltime``. What the authors' public program does is ``observation="as-published:features=as-run"``,
+    ``reward="as-run"``, ``head="waits-for-jobs"``. ``cost`` is one of the rewards, too: minus it stands in ``info["cost"]``, for
+    what is to be kept within a limit.
     """
 
     @names_options
@@ -73,13 +75,14 @@ class NodeShutdown(SchedulingEnv):
         patience: SharePatience = 1.0,
         tau: LateFrom = LATE,
         idle: Idle = "choose",
+        head: Head = "waits",
         cost: CostSpec = None,
         flat: Flat = False,
         render_mode: RenderMode = None,
     ):
         if episodes is None:
             episodes = built_in_day()
-        maker = Reservations(platform_of(episodes), observation, step_s, skip, patience, tau, idle)
+        maker = Reservations(platform_of(episodes), observation, step_s, skip, patience, tau, idle, head)
         limited = None if cost is None else shutdown_rewards.make(cost)
         super().__init__(
             maker, episodes, shutdown_rewards.make(reward), flat=flat, cost=limited, render_mode=render_mode

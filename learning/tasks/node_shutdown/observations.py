@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from itertools import pairwise
-from typing import Annotated, ClassVar, Protocol
+from typing import Annotated, ClassVar, Literal, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -29,6 +29,8 @@ Arrays = dict[str, npt.NDArray[np.float32]]
 
 SUBMISSION_HALF_S = 900.0
 """Time since the last submission at which its feature is 0.5, s."""
+LATE_SHARE = 0.5
+"""Share of its requested time at which a job's stretch is 1 in the features of the authors' program."""
 MOST = 100.0
 """Greatest value of a published feature; greater ones, of endless queues and waits, become this value."""
 
@@ -116,6 +118,11 @@ class PublishedHistory:
 
     Each row is a :class:`PublishedLook` and a :class:`PublishedJob` for each job. The promise is the time at which
     enough cores should be free by the running jobs' requested times, as in EASY.
+
+    With ``features=as-run`` they are those of the authors' program (DeepShutdown, ``main.py`` of August 2020). The queue
+    counts in units of 4500 jobs. The jobs behind the head stand by area. A job's stretch is counted up to half its requested
+    time: min(1, wait / (0.5 · requested time)). Its user has, in units of 50 and up to 1, one for each job in sight and one for
+    each core in use. The promise is always 0, since the program takes the lesser of it and 0.
     """
 
     @checked
@@ -123,9 +130,11 @@ class PublishedHistory:
         self,
         history: Annotated[int, Ge(1), Unit("decisions"), Doc("last decisions that are observed")] = 20,
         jobs: Annotated[int, Ge(0), Unit("jobs"), Doc("waiting jobs that are observed")] = 10,
+        features: Annotated[Literal["as-written", "as-run"], Doc("scales of the features")] = "as-written",
     ):
         self._history = history
         self._jobs = jobs
+        self._is_as_run = features == "as-run"
 
     def spaces(self, maker: NodesKeptOff) -> dict[str, spaces.Box]:
         """Return ``observation``, shape (history, 8 + 4 · jobs)."""
@@ -151,11 +160,14 @@ class PublishedHistory:
             self._key = key
             self._look(view, pending)
         row[:] = self._row
-        row[PublishedLook.promise] = (_promise(view, pending[0], self._ends) - now) / DAY_S if pending else 0.0
         row[PublishedLook.time] = now / DAY_S
-        count = min(len(pending), self._jobs)
-        if count:
-            row[_of_jobs(PublishedJob.stretch, count)] = self._maker.waiting(view).stretches(now)[:count]
+        if pending and not self._is_as_run:
+            row[PublishedLook.promise] = (_promise(view, pending[0], self._ends) - now) / DAY_S
+        if len(self._places):
+            stretches = self._maker.waiting(view).stretches(now)[self._places]
+            if self._is_as_run:
+                stretches = np.minimum(stretches / LATE_SHARE, 1.0)
+            row[_of_jobs(PublishedJob.stretch, len(self._places))] = stretches
         np.minimum(row, MOST, out=row)
         return {"observation": rows.copy()}
 
@@ -163,17 +175,29 @@ class PublishedHistory:
         """Compute the features that change only with the queue and the machine."""
         row = self._row = np.zeros(self._shape[1], np.float32)
         row[PublishedLook.cores_by_state] = np.array(self._states.of(view)) / self._cores
-        row[PublishedLook.queue] = len(pending) / 100.0
+        row[PublishedLook.queue] = len(pending) / (4500.0 if self._is_as_run else 100.0)
         self._ends = sorted((running.expected_end, running.placement.cores) for running in view.running)
-        waiting, count = self._maker.waiting(view), min(len(pending), self._jobs)
+        waiting = self._maker.waiting(view)
+        places = waiting.by_area(self._jobs) if self._is_as_run else list(range(min(len(pending), self._jobs)))
+        self._places, count = places, len(places)
         if not count:
             return
-        present = [*(job.index for job in pending), *(running.job.index for running in view.running)]
+        row[_of_jobs(PublishedJob.cores, count)] = waiting.cores[places] / self._cores
+        row[_of_jobs(PublishedJob.requested_time, count)] = waiting.limits[places] / DAY_S
+        row[_of_jobs(PublishedJob.of_the_user, count)] = self._of_users(view, pending, places)
+
+    def _of_users(self, view: View, pending: tuple[Job, ...], places: list[int]) -> npt.NDArray[np.float64]:
+        """Return how much the users of the jobs at these places of the queue have in the system."""
+        in_sight = [pending[place] for place in places] if self._is_as_run else pending
+        present = [*(job.index for job in in_sight), *(running.job.index for running in view.running)]
         users = JobColumns(pending[0], np.array(present)).user.tolist()  # the queue's first
-        counts = Counter(users)
-        row[_of_jobs(PublishedJob.cores, count)] = waiting.cores[:count] / self._cores
-        row[_of_jobs(PublishedJob.requested_time, count)] = waiting.limits[:count] / DAY_S
-        row[_of_jobs(PublishedJob.of_the_user, count)] = np.array([counts[user] for user in users[:count]]) / 10.0
+        if not self._is_as_run:
+            counts = Counter(users)
+            return np.array([counts[user] for user in users[: len(places)]]) / 10.0
+        shares: Counter[object] = Counter(users[: len(places)])
+        for user, running in zip(users[len(places) :], view.running, strict=True):
+            shares[user] += running.placement.cores
+        return np.minimum(np.array([shares[user] for user in users[: len(places)]]) / 50.0, 1.0)
 
 
 def _of_jobs(column: int, count: int) -> slice:

@@ -17,6 +17,8 @@ from cluster_sim.workload.jobs import Job
 from schedulers.backfilling.timeline import planned_time
 
 Floats = npt.NDArray[np.float64]
+JOBS_IN_SIGHT = 10
+"""Jobs of the queue that the program of Casagrande et al. (2022) looks at: the head and the next nine."""
 NO_LIMIT_S = DAY_S
 """Requested time assumed for a job that requested none, s."""
 
@@ -56,3 +58,9 @@ class WaitingJobs:
         """Return which jobs have waited ``share`` times their limit."""
         waited: npt.NDArray[np.bool_] = now - self.submits >= share * self.limits
         return waited
+
+    def by_area(self, count: int) -> list[int]:
+        """Return the places of the first ``count`` jobs: the head of the queue, then the others by cores · limit."""
+        areas = (self.cores * self.limits).tolist()
+        behind = range(1, min(count, len(areas)))
+        return [*range(min(1, count, len(areas))), *sorted(behind, key=areas.__getitem__)]

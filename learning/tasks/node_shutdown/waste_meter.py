@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Protocol
 
 import numpy as np
@@ -89,6 +89,16 @@ def cycle_joules(view: View) -> float:
     return sum(joules) / len(joules) or 1.0
 
 
+def most_watts(view: View) -> float:
+    """Return the most that the machine can draw without jobs, W: all nodes idle or switching, what draws more."""
+    platform, idle_w = view.platform, idle_node_watts(view).tolist()
+    found = 0.0
+    for kind, watts in zip(platform.type_of_node.tolist(), idle_w, strict=True):
+        costs = platform.node_types[kind].transitions
+        found += max(watts, costs.switch_on_w or 0.0, costs.switch_off_w or 0.0)
+    return found
+
+
 class Settling(Protocol):
     """Protocol of the agent's decision-maker, which decides about nodes that the scheduler left idle."""
 
@@ -103,9 +113,11 @@ class Metered(Steered):
     def __init__(self, maker: Settling):
         self._maker = maker
         self.meter: WasteMeter | None = None
+        self.at_the_end_of_instants: Callable[[View], None] = lambda view: None
 
     def react(self, view: View) -> Iterable[PowerDecision]:
         """Carry out, after the scheduler's pass, the agent's decision about idle nodes; then read the meter."""
         yield from self._maker.settle(view)
         if self.meter is not None:
             self.meter.look(view)
+        self.at_the_end_of_instants(view)
