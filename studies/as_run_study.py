@@ -117,7 +117,7 @@ def row_of(name: str, folder: Path, config: Config, quarter: int) -> dict[str, A
 @click.argument("inputs", type=click.Path(path_type=Path, exists=True, file_okay=False), default=INPUTS)
 @click.option("--out", required=True, type=click.Path(path_type=Path, file_okay=False), help="Trainings and tables.")
 @click.option("--iterations", type=click.IntRange(1), default=20, show_default=True, help="Of each training.")
-@click.option("--days", type=click.IntRange(1), default=4, show_default=True, help="Of an iteration.")
+@click.option("--days", type=click.IntRange(1), default=2, show_default=True, help="Of an iteration.")
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of each training.")
 def main(inputs: Path, out: Path, iterations: int, days: int, seed: int) -> None:
     """Train each way alone and all together, and print what came out."""

@@ -86,6 +86,7 @@ SPACES = {
     "published-policies": (array_space(4, 11), 4),
     "lstm": (array_space(3, 8), 3),
     "lstm:over=history": (array_space(3, 20, 8), 3),
+    "lstm:over=history,critic=own,activation=leaky-relu": (array_space(3, 20, 8), 3),
     "as-published": (array_space(6, 6, 9), 6),
 }
 
@@ -269,6 +270,15 @@ def test_actor_and_critic_parameters_are_all() -> None:
         assert sorted(parts) == sorted(id(weight) for weight in network.parameters())
 
 
+def test_the_value_of_two_lstms_has_layers_of_its_own() -> None:
+    """The error of the value moves no weight of the policy; with one LSTM it does."""
+    for spec, shares in (("lstm:over=history,critic=own", False), ("lstm:over=history", True)):
+        space, actions = SPACES["lstm:over=history"]
+        network = make_network(spec, space, actions, seed=0)
+        network.value(collated(network, [drawn(space, 0)])).sum().backward()
+        assert any(weight.grad is not None for weight in network.actor_parameters()) == shares
+
+
 def test_an_episode_at_once_is_the_episode_step_by_step() -> None:
     """The LSTM led through whole episodes says what it said decision by decision."""
     space, actions = SPACES["lstm"]
@@ -308,6 +318,8 @@ def test_the_seed_makes_the_weights() -> None:
         ("published-policies", row_space(4), InputError, "one array 'observation'"),
         ("lstm:over=all", array_space(4, 5), InputError, "episode or history"),
         ("lstm:over=history", array_space(4, 5), InputError, "steps, numbers"),
+        ("lstm:over=history,critic=own", array_space(4, 5), InputError, "steps, numbers"),
+        ("lstm:critic=own", array_space(4, 5), InputError, "critic=own only with over=history"),
         ("mlp", spaces.Box(0.0, 1.0, (5,), np.float32), InputError, "action_mask among them"),
         ("mlp", spaces.Dict({"observation": spaces.Box(0.0, 1.0, (5,))}), InputError, "action_mask among them"),
     ],

@@ -68,6 +68,13 @@ def test_fig_2b_off_reservation_has_job_2_wait_for_job_1() -> None:
     assert result.summary()["energy_waste_j"] == 2 * 2 * 101
 
 
+def test_off_reservation_may_spare_the_head() -> None:
+    """With head=starts job 2 does not wait for job 1: r3 and r4 boot at once, as under a timeout."""
+    result = run(OffReservation(0.5, head="starts"), FIG_2, until=9.0)
+    assert result.nodes["switches_on"].tolist() == [0, 0, 1, 1]
+    assert result.jobs["start_time"].tolist() == [0.0, 3.0]
+
+
 def test_off_reservation_keeps_the_bound_with_the_boot_in_it() -> None:
     """Job 1 ends too late for job 2, which may wait 5 s: it is let through at once, and is not held till the bound."""
     result = run(OffReservation(0.5), jobs((0, 2, 30, 30), (2, 2, 2, 10)))

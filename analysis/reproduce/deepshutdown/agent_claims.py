@@ -8,6 +8,7 @@ from typing import Any
 from analysis.reproduce.claims import AT_MOST, HOLDS, MORE, Claim, Kind, Values, points
 from analysis.reproduce.controls import UNSEEN
 from analysis.reproduce.deepshutdown.agents import BESIDE, BUSY, LIMIT, ORDINARY, ROW, RULE
+from analysis.reproduce.deepshutdown.as_run import as_run_claims
 
 FEW = (
     "the printed one is a mean over all days of four clusters; the released days of Taurus are mostly of groups 4 and 5"
@@ -78,6 +79,10 @@ def agent_claims() -> list[Claim]:
             )  # fmt: skip
     return [
         *found,
+        *as_run_claims(
+            [(metric, number, what) for against, metric, number, what in HEADLINE if against == "T(0)"],
+            [(group, number) for group, against, number in BY_GROUP if against == "T(0)"],
+        ),
         *_ours(BUSY, OUT_OF_SAMPLE),
         *_limits(BUSY, OUT_OF_SAMPLE),
         *behaviour,
