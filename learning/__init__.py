@@ -15,6 +15,7 @@ ENVIRONMENTS = {
     "ClusterSim/PolicySelection-v0": "learning.tasks.policy_selection.environment:PolicySelection",
     "ClusterSim/JobChoice-v0": "learning.tasks.job_choice.environment:JobChoice",
     "ClusterSim/NodeShutdown-v0": "learning.tasks.node_shutdown.environment:NodeShutdown",
+    "ClusterSim/JobsAndNodes-v0": "learning.tasks.jobs_and_nodes.environment:JobsAndNodes",
 }
 """Gymnasium's ids of the environments, and their places."""
 

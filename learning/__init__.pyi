@@ -7,6 +7,7 @@ from .tasks.episodes import Several as Several
 from .tasks.episodes import Trajectories as Trajectories
 from .tasks.episodes import Whole as Whole
 from .tasks.job_node.environment import JobNode as JobNode
+from .tasks.jobs_and_nodes.environment import JobsAndNodes as JobsAndNodes
 from .tasks.node_shutdown.environment import NodeShutdown as NodeShutdown
 from .tasks.policy_selection.environment import PolicySelection as PolicySelection
 

@@ -172,7 +172,7 @@ def _agent_facts(source: str) -> Facts:
         known["objective"] = label_of(REWARD)  # which the value is
     return [
         ("agents", f"{len(agents)}, the best in {folders[0]}"),
-        ("decides", "about jobs" if best.decides == "scheduler" else "about nodes"),
+        ("decides", {"scheduler": "about jobs", "power": "about nodes", "both": "about jobs and nodes"}[best.decides]),
         ("network", best.network),
         ("weights", f"{sum(weight.size for weight in best.weights.values()):,}"),
         *known.items(),

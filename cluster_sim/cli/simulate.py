@@ -148,7 +148,10 @@ def simulate(
             result = simulation.run(progress=f"run of {scheduler}")
     result.cautions = result.cautions.leaving_out(warned)
     machine = simulation.platform
-    result.meta |= settings.specs() | {
+    specs = settings.specs()
+    if getattr(simulation.scheduler, "power_policy", None) is not None:
+        specs["power_policy"] = scheduler  # which brings its own
+    result.meta |= specs | {
         "scheduler": scheduler,
         "contention_model": machine.contention_model,
         "power_model": machine.power_model,

@@ -91,6 +91,9 @@ class Scheduler:
     #: Whether it keeps jobs back for nobody's sake but that of the last job that it reserved for.
     head_alone_delays = False
 
+    #: Power policy that it brings, where it also switches nodes; no other one switches nodes beside it.
+    power_policy: PowerPolicy | None = None
+
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {describe(self)}>"
 

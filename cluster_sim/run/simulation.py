@@ -68,7 +68,8 @@ class Simulation:
     """A run in the making: build it, ``run()`` it, look at the result. One object is one run.
 
     Parameters: ``scheduler`` and ``power`` (a power policy, also named ``power_policy``; None leaves nodes as the platform
-    says) as objects or specs, ``"easy"``, ``"timeout:300"``;
+    says) as objects or specs, ``"easy"``, ``"timeout:300"``; a scheduler
+    that switches nodes itself brings its own;
     ``seed`` for everything random; ``enforce_walltime`` kills jobs that outlive their requested time; ``until`` (s)
     stops the run there, jobs not done are unfinished; ``quirks`` by name, see :mod:`cluster_sim.run.quirks`; ``contention`` and
     ``power_model`` as objects or specs replace the platform's own models, ``models`` both at once, for those who make
@@ -116,6 +117,12 @@ class Simulation:
             scheduler = cast("Scheduler", sibling("schedulers").make_scheduler(scheduler))
         if isinstance(power, str):
             power = cast("PowerPolicy", sibling("schedulers").make_power_policy(power))
+        own_power: PowerPolicy | None = getattr(scheduler, "power_policy", None)
+        if own_power is not None:
+            if power is not None and getattr(power, "switches", True):
+                who = f"always-on, or none, beside {describe(scheduler)}, which switches nodes itself"
+                raise InputError("Simulation, power", who, describe(power))
+            power = own_power
         _check_kind("scheduler", scheduler, hasattr(scheduler, "memory"), "Fcfs() or make_scheduler('fcfs')")
         _check_kind("power", power, not hasattr(power, "schedule"), "AlwaysOn() or make_power_policy('always-on')")
         for name, value, sign in (("Platform", platform, "node_types"), ("Workload", workload, "counts_hosts")):
@@ -208,6 +215,8 @@ class Simulation:
         for policy in (scheduler, power):
             if policy is not None:
                 self.env.process(policy.attend(self))
+        if own_power is not None:
+            self.request_pass()  # nodes are idle before the first job comes
         if self.failures is not None:
             self.failures.inject(self)
         if isinstance(processes, str):

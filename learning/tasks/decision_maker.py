@@ -25,7 +25,7 @@ class DecisionMaker(Protocol):
             carry out maker.decisions(view, action)
     """
 
-    kind: Literal["scheduler", "power"]  #: Whose decisions these are.
+    kind: Literal["scheduler", "power", "both"]  #: Whose decisions these are.
     memory: bool  #: Whether what it starts respects the nodes' memory.
     observation_space: spaces.Dict
     action_space: spaces.Discrete

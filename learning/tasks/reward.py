@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from cluster_sim.run.policies import Scheduler
+from cluster_sim.run.policies import PowerPolicy, Scheduler
 from cluster_sim.run.simulation import Simulation
 from cluster_sim.run.view import View
 from learning.tasks.decision_maker import DecisionMaker
@@ -30,13 +30,17 @@ class Reward(Protocol):
         ...
 
 
-def run_alike(simulation: Simulation, scheduler: Scheduler) -> Simulation:
-    """Run another scheduler on the machine, jobs and rules of ``simulation``, with all nodes on; return the run."""
+def run_alike(simulation: Simulation, scheduler: Scheduler, power: PowerPolicy | None = None) -> Simulation:
+    """Run another scheduler on the machine, jobs and rules of ``simulation``; return the run.
+
+    Without a power policy nodes stay as they are when it begins.
+    """
     of, killed = simulation, simulation.enforce_walltime
     run = Simulation(
         of.platform,
         of.workload,
         scheduler,
+        power,
         seed=of.seed,
         enforce_walltime=killed,
         until=of.until,

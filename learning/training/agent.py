@@ -86,9 +86,9 @@ class Agent:
         return agent
 
     @property
-    def decides(self) -> Literal["scheduler", "power"]:
-        """Return whose place the agent takes: the scheduler's or a power policy's."""
-        return "power" if self.kind == "node-shutdown" else "scheduler"
+    def decides(self) -> Literal["scheduler", "power", "both"]:
+        """Return whose place the agent takes: the scheduler's, a power policy's or both."""
+        return _PLACES.get(self.kind, "scheduler")
 
     def maker(self, platform: Platform, trust: bool = False) -> DecisionMaker:
         """Return the decision-maker on that platform: it makes observations of a view, and decisions of an action.
@@ -117,6 +117,8 @@ class Agent:
         return network
 
 
+_PLACES: Mapping[str, Literal["power", "both"]] = {"node-shutdown": "power", "jobs-and-nodes": "both"}
+"""Places of agents that do more or less than a scheduler, by kind of environment."""
 _PARTS = {"environment": dict, "network": str, "weights": dict, "facts": dict}
 SEEN = "seen"
 _FACTS: dict[str, tuple[type, ...]] = {"seed": (int,), "score": (int, float), "objective": (str,)}
@@ -214,9 +216,10 @@ class _Player:
 
     def __init__(self, directory: str, sample: bool, trust: bool, kind: str):
         agent = Agent.load(directory)
-        if agent.decides != kind:
-            wanted = {"scheduler": "an agent that starts jobs", "power": "an agent that switches nodes"}
+        if (agent.decides == "power") != (kind == "power"):
+            wanted = {"scheduler": "an agent that starts jobs", "power": "an agent that switches nodes alone"}
             place = {"scheduler": "a scheduler (--scheduler)", "power": "a power policy (--power-policy)"}
+            place["both"] = f"{place['scheduler']} that needs no power policy"
             found = f"one of kind {agent.kind}, {place[agent.decides]}"
             raise InputError(f"learned:{directory}", wanted[kind], found)
         self.agent, self._sample, self._trust, self._directory = agent, sample, trust, directory
@@ -277,7 +280,8 @@ class LearnedScheduler(Scheduler):
 
     DIR may also hold several training seeds: the best of them, by validation, decides. The agent takes its most probable
     action, or with ``sample`` one drawn with the run's seed. With ``trust`` it runs the Python files that the agent names.
-    Raises InputError when there is no agent in DIR, or one that does not suit the platform.
+    An agent of kind jobs-and-nodes brings its own power policy. Raises InputError when there is no agent in DIR, or one
+    that does not suit the platform.
     """
 
     spec = "learned"
@@ -286,6 +290,8 @@ class LearnedScheduler(Scheduler):
     def __init__(self, path: AgentFolder, sample: Sampling = False, trust: Trust = False):
         self._player = _Player(path, sample, trust, "scheduler")
         self.memory = bool(self._player.agent.environment.get("options", {}).get("memory", False))
+        if self._player.agent.decides == "both":
+            self.power_policy = NodesOfScheduler(self, self._player)
 
     @property
     def unfamiliar(self) -> UnfamiliarWarning | None:
@@ -297,6 +303,23 @@ class LearnedScheduler(Scheduler):
 
     def schedule(self, view: View) -> Iterable[Decision]:
         return self._player.play(view)
+
+
+class NodesOfScheduler(PowerPolicy):
+    """Power policy that carries out what an agent decided about nodes in the scheduler's pass."""
+
+    follows_switching = reserves = False
+
+    def __init__(self, scheduler: LearnedScheduler, player: _Player):
+        self._scheduler, self._player = scheduler, player
+
+    @property
+    def spec(self) -> str:
+        """Return the scheduler's spec, for records and messages."""
+        return self._scheduler.spec
+
+    def react(self, view: View) -> Iterable[PowerDecision]:
+        return self._player.settle(view)
 
 
 class LearnedPowerPolicy(PowerPolicy):

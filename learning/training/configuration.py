@@ -141,7 +141,7 @@ _OF_INPUTS = ("platform", *InputKeys.model_fields)
 class EnvironmentKeys(InputKeys):
     """Machine, jobs, observation, actions and reward of an agent."""
 
-    kind: Literal["job-node", "policy-selection", "job-choice", "node-shutdown"] = _field(
+    kind: Literal["job-node", "policy-selection", "job-choice", "node-shutdown", "jobs-and-nodes"] = _field(
         "which environment", "job-node"
     )
     platform: str | None = _field(SETTINGS["platform"].told("environment"))
@@ -208,7 +208,9 @@ class WarmStartKeys(OwnKeys):
     """Learning from the decisions of a heuristic before learning from reward."""
 
     teacher: str = _field(
-        "who is imitated: a scheduler (job-node), an order of jobs (job-choice), a name (node-shutdown)", ...
+        "who is imitated: a scheduler (job-node), an order of jobs (job-choice), a name (node-shutdown), "
+        "a scheduler + a timeout (jobs-and-nodes)",
+        ...,
     )
     episodes: Count = _field("how many of its episodes to learn from", 16)
     rounds: Whole = _field("rounds in which the agent plays that many episodes and the teacher corrects it", 0)
@@ -234,7 +236,10 @@ class Config(OwnKeys):
         "limits of metrics' validation means: numbers, or such as 0.5 of timeout:0; the best agent stays furthest below",
         default_factory=dict,
     )
-    baselines: list[str] = _field("schedulers (of node-shutdown: power policies) to compare with", default_factory=list)
+    baselines: list[str] = _field(
+        "schedulers to compare with (node-shutdown: power policies; jobs-and-nodes: scheduler + power policy)",
+        default_factory=list,
+    )
     validation: ValidationKeys = _field("see below", default_factory=ValidationKeys)
     warm_start: WarmStartKeys | None = _field("see below; none unless given")
     checkpoint_every: Count = _field("iterations from one checkpoint to the next", 10)

@@ -351,7 +351,9 @@ def compared(
     _, folders, agents = map(list, zip(*sorted(seeds, key=lambda one: one[0]), strict=True))
     kind = agents[0].decides
     chosen = tuple(dict.fromkeys(metrics))
-    if not chosen and kind == "power":
+    if not chosen and kind == "both":
+        chosen = ("energy_j", "mean_wait_s", "mean_stretch", "node_switches")
+    elif not chosen and kind == "power":
         chosen = ("energy_waste_j", "mean_stretch", "node_switches")
     elif not chosen:
         objective = str(agents[0].facts["objective"])

@@ -12,6 +12,7 @@ from cluster_sim.files.source import running_no_new_files
 from cluster_sim.run.simulation import Simulation
 from learning.tasks.episode_metrics import which_ended
 from schedulers import PowerPolicy, Scheduler
+from schedulers.policy.policy import PLUS, make_pair
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -32,7 +33,15 @@ ORDERS = tuple(
 )
 """Orders of the queue that weigh run time, width and wait; Table 4.1 lacks them."""
 SHUTDOWN = ("always-on", "timeout:0", "timeout:60", "timeout:300", "timeout:600")
-HEURISTICS = {"scheduler": LIST_HEURISTICS + CONTENTION_AWARE + BACKFILLING + ORDERS, "power": SHUTDOWN}
+JOINT = tuple(
+    f"{scheduler}{PLUS}{power}"
+    for scheduler, power in product(("easy", "saf-easy", "easy:order=saf"), (*SHUTDOWN, "summed-stretch"))
+)
+HEURISTICS = {
+    "scheduler": LIST_HEURISTICS + CONTENTION_AWARE + BACKFILLING + ORDERS,
+    "power": SHUTDOWN,
+    "both": JOINT,
+}
 """Heuristics of a comparison by default, by whose place the agent takes."""
 
 BESIDE = "saf-easy"
@@ -44,11 +53,15 @@ def policies(
 ) -> tuple[Scheduler, PowerPolicy | None]:
     """Make the scheduler of a spec, or (``kind`` power) the power policy of a spec and the environment's scheduler.
 
-    ``environment`` has the keys of the agent's environment. With ``trust`` Python files that it names are run.
+    For ``kind`` both the spec is an agent, which is both, or names both: ``easy + timeout:300``. ``environment`` has the keys
+    of the agent's environment. With ``trust`` Python files that it names are run.
     Raises SpecError for unknown names.
     """
     from schedulers import make_power_policy, make_scheduler
 
+    if kind == "both" and not spec.startswith("learned:"):
+        with running_no_new_files(unless=trust):
+            return make_pair(spec)
     options = environment.get("options") or {}
     guard = running_no_new_files(unless=trust)
     if kind == "power":
@@ -63,8 +76,8 @@ def policies(
 
 def switches_nodes(kind: str, power: str | None) -> bool:
     """Return whether a run switches nodes: by the agent, if that is its ``kind``, or by ``power``, a policy's spec."""
-    if kind == "power" or power is None:
-        return kind == "power"
+    if kind != "scheduler" or power is None:
+        return kind != "scheduler"
     from schedulers import make_power_policy
 
     return bool(getattr(make_power_policy(power), "switches", True))

@@ -36,6 +36,7 @@ KINDS = {
     "policy-selection": "ClusterSim/PolicySelection-v0",
     "job-choice": "ClusterSim/JobChoice-v0",
     "node-shutdown": "ClusterSim/NodeShutdown-v0",
+    "jobs-and-nodes": "ClusterSim/JobsAndNodes-v0",
 }
 """Kinds of environments by their names in a configuration."""
 

@@ -43,6 +43,7 @@ from learning.networks.network import Network, one_thread
 from learning.tasks.episodes import Days, EpisodeSource, inputs_of
 from learning.tasks.job_choice.teachers import FirstByOrder
 from learning.tasks.job_node.teachers import SchedulerTeacher
+from learning.tasks.jobs_and_nodes.teachers import SchedulerAndTimeout
 from learning.tasks.node_shutdown.teachers import shutdown_teachers
 from learning.training import checkpoints
 from learning.training.agent import BEST, Agent
@@ -61,6 +62,7 @@ TEACHERS: dict[str, Callable[[str], Teacher]] = {
     "job-node": SchedulerTeacher,
     "job-choice": FirstByOrder,
     "node-shutdown": shutdown_teachers.make,
+    "jobs-and-nodes": SchedulerAndTimeout,
 }
 """Makers of teachers from a spec, by kind of environment."""
 

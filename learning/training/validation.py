@@ -305,7 +305,7 @@ def objective_of(environment: SchedulingEnv) -> str:
     """
     reward = environment.reward
     said = getattr(reward, "objective", "")
-    if environment.maker.kind == "power":
+    if environment.maker.kind != "scheduler":
         return REWARD
     if said in names(SUMMARY_METRICS):
         return str(said)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cluster_sim.errors import counted
+from cluster_sim.errors import SpecError, counted
 from cluster_sim.machine.placement import Placement
 from cluster_sim.machine.reason import FITS, Reason, ReasonKind
 from cluster_sim.registry import Registry
@@ -15,6 +15,9 @@ from cluster_sim.run.policies import Scheduler as Scheduler
 if TYPE_CHECKING:
     from cluster_sim.run.view import View
     from cluster_sim.workload.jobs import Job
+
+PLUS = " + "
+"""Text between the specs of a scheduler and a power policy, where one text names both."""
 
 SKIPPED = Reason(ReasonKind.SKIPPED)
 """Reason for which a skipped job waits, for ``Hold``: the same words in every pass make one row of the log."""
@@ -42,6 +45,14 @@ power_policies.register_later(
     "LearnedPowerPolicy",
     "A trained agent switches nodes: learned:DIR[,sample=yes][,trust=yes].",
 )
+
+
+def make_pair(spec: str) -> tuple[Scheduler, PowerPolicy]:
+    """Make a scheduler and a power policy from a spec of both, ``easy:order=saf + timeout:300``. Raises SpecError."""
+    scheduler, plus, power = spec.partition(PLUS)
+    if not plus:
+        raise SpecError(f"'{spec}'", "a scheduler and a power policy, such as 'easy + timeout:300'")
+    return make_scheduler(scheduler.strip()), make_power_policy(power.strip())
 
 
 def blocks(view: View, job: Job, otherwise: Reason = FITS, memory: bool = False, cores: int = 0) -> Hold:

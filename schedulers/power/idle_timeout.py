@@ -81,7 +81,7 @@ class IdleTimeout(PowerPolicy):
     def __init__(
         self, seconds: Annotated[float, Ge(0), Unit("s"), Doc("idle time after which a node is switched off")] = 300.0
     ):
-        self._timeout = seconds
+        self.seconds = seconds
 
     def begin(self, view: View) -> None:
         """Begin a run in which every node may be idle."""
@@ -119,8 +119,8 @@ class IdleTimeout(PowerPolicy):
         while waiting:
             begun, nodes = waiting[0]
             idle = [node for node in nodes if since[node] == begun and free(node) == cores[node] and is_on(node)]
-            if idle and begun + self._timeout > now:
-                self._wakes_at = begun + self._timeout
+            if idle and begun + self.seconds > now:
+                self._wakes_at = begun + self.seconds
                 break
             due += idle
             waiting.popleft()

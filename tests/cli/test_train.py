@@ -291,4 +291,5 @@ def test_environments_are_listed(done) -> None:
         "ClusterSim/PolicySelection-v0",
         "ClusterSim/JobChoice-v0",
         "ClusterSim/NodeShutdown-v0",
+        "ClusterSim/JobsAndNodes-v0",
     ]

@@ -33,6 +33,7 @@ PAID: dict[str, tuple[dict[str, Any], str]] = {
     "ClusterSim/JobNode-v0": ({"reward": "energy:scaled=no,shaped=no", "wait": "event"}, "energy_j"),
     "ClusterSim/PolicySelection-v0": ({"reward": "metric:energy,scale=1"}, "energy_j"),
     "ClusterSim/JobChoice-v0": ({}, "mean_bounded_slowdown"),
+    "ClusterSim/JobsAndNodes-v0": ({"reward": "energy-and-wait:price=0,against="}, "energy_j"),
     "ClusterSim/NodeShutdown-v0": ({"reward": "as-published", "tau": 1e9}, "energy_waste_by_core_wmin"),
 }
 

@@ -19,6 +19,7 @@ from learning.tasks.job_choice.environment import JobChoice
 from learning.tasks.job_node.environment import JobNode
 from learning.tasks.job_node.features import PairFeatures
 from learning.tasks.job_node.pairs import Pairs
+from learning.tasks.jobs_and_nodes.environment import JobsAndNodes
 from learning.tasks.node_shutdown.environment import NodeShutdown
 from tests.support.job_node_cases import experiment
 
@@ -38,6 +39,7 @@ MAKERS = {
     "published": lambda: job_node(observation="p2"),
     "choice": JobChoice,
     "shutdown": NodeShutdown,
+    "jobs and nodes": JobsAndNodes,
 }
 
 

@@ -38,6 +38,7 @@ REGISTRIES = {
     "shutdown-observations": "learning.tasks.node_shutdown.observations:shutdown_observations",
     "shutdown-rewards": "learning.tasks.node_shutdown.rewards:shutdown_rewards",
     "shutdown-teachers": "learning.tasks.node_shutdown.teachers:shutdown_teachers",
+    "joint-rewards": "learning.tasks.jobs_and_nodes.rewards:joint_rewards",
     "networks": "learning.networks.network:networks",
 }
 """Where each registry is, by the kind of what it has: its module is imported when it is asked for."""

@@ -37,7 +37,7 @@ class JobChoices:
     ``observation`` is one of :data:`~learning.tasks.job_choice.observations.LOOKS`.
     """
 
-    kind: Literal["scheduler", "power"] = "scheduler"
+    kind: Literal["scheduler", "power", "both"] = "scheduler"
     memory = False
     on_any_machine = True  # observations and actions are the same there
 

@@ -70,16 +70,25 @@ class ChoiceState(FeatureTable):
     latest = feature("time to the last expected end, s", "as work")
 
 
-def observed(view: View, jobs: Sequence[Job]) -> tuple[Floats, npt.NDArray[np.float32]]:
-    """Return the rows of these jobs, shape (jobs, columns), and the state."""
-    now, total = view.now, view.platform.core_count
+class EarliestStarts(NamedTuple):
+    """Earliest starts of waiting jobs, each as if nothing else started; running jobs end by their requests.
+
+    Of each job: requested ``times`` (s) and ``cores``; the ``delays`` of the starts from now on (s), without boots; and the cores
+    ``left`` free beside the job then. ``ends`` are the expected ends of the running jobs (s), soonest first.
+    """
+
+    times: Floats
+    cores: npt.NDArray[np.int64]
+    delays: Floats
+    left: npt.NDArray[np.int64]
+    ends: Floats
+
+
+def earliest_starts(view: View, jobs: Sequence[Job]) -> EarliestStarts:
+    """Return when each of the jobs could start, and how many cores it would leave free."""
+    now = view.now
     times = np.array([planned_time(job) for job in jobs])
     cores = np.array([job.requested_cores for job in jobs], np.int64)
-    submits = np.array([job.submit_time for job in jobs])
-    waits = now - submits
-    areas = times * cores / total
-    finite = np.minimum(times, LONG_S)  # a job without a requested time may run for ever
-
     # Of each running job the expected end, s, the cores that it gives back then, and where; soonest first.
     releases = ((planned_end(one.job, one.start_time), one.placement.cores, one.placement) for one in view.running)
     running = sorted(releases, key=itemgetter(0, 1))
@@ -91,6 +100,19 @@ def observed(view: View, jobs: Sequence[Job]) -> tuple[Floats, npt.NDArray[np.fl
         on_one = np.searchsorted(widest, np.minimum(cores, widest[-1]))
         place = np.where(cores <= view.platform.widest_node, np.maximum(place, on_one), place)
     delays = np.concatenate([[0.0], np.maximum(ends - now, 0.0)])[place]
+    return EarliestStarts(times, cores, delays, free[place] - cores, ends)
+
+
+def observed(
+    view: View, jobs: Sequence[Job], starts: EarliestStarts | None = None
+) -> tuple[Floats, npt.NDArray[np.float32]]:
+    """Return the rows of these jobs, shape (jobs, columns), and the state; ``starts`` are theirs, if they are known."""
+    now, total = view.now, view.platform.core_count
+    times, cores, delays, left, ends = earliest_starts(view, jobs) if starts is None else starts
+    submits = np.array([job.submit_time for job in jobs])
+    waits = now - submits
+    areas = times * cores / total
+    finite = np.minimum(times, LONG_S)  # a job without a requested time may run for ever
 
     rows = np.zeros((len(jobs), ChoiceRow.size))
     rows[:, ChoiceRow.time] = logarithmic(times)
@@ -101,7 +123,7 @@ def observed(view: View, jobs: Sequence[Job]) -> tuple[Floats, npt.NDArray[np.fl
     rows[:, ChoiceRow.slowdown] = logarithmic(bounded_slowdown(waits + finite, finite) - 1.0)
     rows[:, ChoiceRow.fits] = worth_trying(view, cores)
     rows[:, ChoiceRow.delay] = logarithmic(delays)
-    rows[:, ChoiceRow.left] = np.clip((free[place] - cores) / total, 0.0, 1.0)
+    rows[:, ChoiceRow.left] = np.clip(left / total, 0.0, 1.0)
     for column, key in (
         (ChoiceRow.oldest_rank, submits),
         (ChoiceRow.shortest_rank, times),

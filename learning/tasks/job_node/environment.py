@@ -75,7 +75,7 @@ class JobNodeMaker:
     When nothing runs and nothing can be chosen, jobs that exceed their ``max_energy`` on every idle node are rejected.
     """
 
-    kind: Literal["scheduler", "power"] = "scheduler"
+    kind: Literal["scheduler", "power", "both"] = "scheduler"
 
     @checked
     def __init__(

@@ -18,6 +18,7 @@ from annotated_types import Ge, Gt, Le, Unit
 from typing_extensions import Doc
 
 from cluster_sim.errors import InputError, SpecError
+from cluster_sim.machine.running import Running
 from cluster_sim.options import checked
 from cluster_sim.records.metrics import bounded_slowdown, energy_delay_product, makespan
 from cluster_sim.registry import Registry
@@ -223,7 +224,7 @@ class Makespan(_Metric):
 class Wait(_Metric):
     """Minus the mean wait, s: what the jobs in the queue have waited, over the number of jobs of the workload.
 
-    The return is minus ``mean_wait_s`` if all jobs run, no node has to boot, and no job waits for another.
+    A job also waits while its nodes boot. The return is minus ``mean_wait_s`` if all jobs run and no job waits for another.
     """
 
     @checked
@@ -232,16 +233,19 @@ class Wait(_Metric):
 
     def reset(self, simulation: Simulation) -> None:
         self._waited, self._since, self._waiting = 0.0, 0.0, 0
+        self._booting: list[Running] = []
         self._jobs = max(len(simulation.workload), 1)
 
     def leave(self, view: View) -> None:
-        """Note how many jobs wait until the next pass."""
+        """Note which jobs wait until the next pass, in the queue or for a boot."""
         super().leave(view)
         self._since, self._waiting = view.now, view.pending_count
+        self._booting = [running for running in view.running if running.start_time > view.now]
 
     def passed(self, view: View) -> None:
         """Add what these jobs have waited since."""
         self._waited += self._waiting * (view.now - self._since)
+        self._waited += sum(min(running.start_time, view.now) - self._since for running in self._booting)
         self._since = view.now
 
     def total(self, view: View) -> float:
@@ -276,7 +280,11 @@ class EnergyAndWait(Wait):
 
     def total(self, view: View) -> float:
         """Return the energy so far and the price of the waits so far, J."""
-        return view.energy_j + self._price * self._jobs * super().total(view)
+        return self.joules(view) + self._price * self._jobs * super().total(view)
+
+    def joules(self, view: View) -> float:
+        """Return the energy so far, J."""
+        return view.energy_j
 
     def to_go(self, view: View, cost: CostToGo) -> float:
         """Return the expected energy to the end, and the price of the expected waits, J."""

@@ -96,7 +96,7 @@ class Reservations:
     that a job may wait before it is late. Raises SpecError for a number that is not above 0.
     """
 
-    kind: Literal["scheduler", "power"] = "power"
+    kind: Literal["scheduler", "power", "both"] = "power"
     memory = False
 
     @checked

@@ -24,7 +24,7 @@ from cluster_sim.workload.jobs import Job
 from learning.tasks.decision_maker import DecisionMaker
 from learning.tasks.node_shutdown.decision_maker import LATE, Reservations
 from learning.tasks.node_shutdown.waiting_jobs import JOBS_IN_SIGHT, Floats, WaitingJobs, limit_of
-from learning.tasks.node_shutdown.waste_meter import Metered, WasteMeter, cycle_joules, most_watts
+from learning.tasks.node_shutdown.waste_meter import cycle_joules, metered, most_watts
 from learning.tasks.reward import Reward
 
 CountedBy = Annotated[Literal["core", "node"], Doc("wasted energy is counted by core or by node")]
@@ -41,10 +41,7 @@ class _OfWaste:
 
     def begin(self, simulation: Simulation, maker: DecisionMaker) -> None:
         """Begin an episode."""
-        assert isinstance(simulation.power_policy, Metered)
-        if simulation.power_policy.meter is None:  # a cost may have begun it
-            simulation.power_policy.meter = WasteMeter(simulation.view)
-        self._meter = simulation.power_policy.meter
+        self._meter = metered(simulation)
         self._wasted_j = 0.0
         self._maker: Reservations = maker  # type: ignore[assignment]
 

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from cluster_sim.machine.running import Running
 from cluster_sim.run.decisions import PowerDecision
 from cluster_sim.run.policies import Steered
+from cluster_sim.run.simulation import Simulation
 from cluster_sim.run.view import View
 
 
@@ -97,6 +98,14 @@ def most_watts(view: View) -> float:
         costs = platform.node_types[kind].transitions
         found += max(watts, costs.switch_on_w or 0.0, costs.switch_off_w or 0.0)
     return found
+
+
+def metered(simulation: Simulation) -> WasteMeter:
+    """Return the meter of a run whose power policy is :class:`Metered`; it is made at the first call."""
+    assert isinstance(simulation.power_policy, Metered)
+    if simulation.power_policy.meter is None:
+        simulation.power_policy.meter = WasteMeter(simulation.view)
+    return simulation.power_policy.meter
 
 
 class Settling(Protocol):

@@ -71,7 +71,7 @@ class PolicyChoice:
     power and the jobs' waits until the next job ends. So an agent cannot stall.
     """
 
-    kind: Literal["scheduler", "power"] = "scheduler"
+    kind: Literal["scheduler", "power", "both"] = "scheduler"
 
     @checked
     def __init__(

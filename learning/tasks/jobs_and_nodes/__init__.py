@@ -1,0 +1,1 @@
+"""JobsAndNodes: one agent starts jobs and puts idle nodes to sleep."""
