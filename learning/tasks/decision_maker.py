@@ -12,6 +12,8 @@ from cluster_sim.run.decisions import Decision, PowerDecision
 from cluster_sim.run.view import View
 
 Observation = dict[str, np.ndarray]
+MOST_JOBS = 100_000
+"""Number of jobs that an agent can be made to choose from, at the most."""
 
 
 class DecisionMaker(Protocol):

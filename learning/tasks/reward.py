@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Protocol, TypeVar
+from weakref import WeakKeyDictionary
 
 from cluster_sim.run.policies import PowerPolicy, Scheduler
 from cluster_sim.run.simulation import Simulation
 from cluster_sim.run.view import View
+from cluster_sim.workload.workload import Workload
 from learning.tasks.decision_maker import DecisionMaker
+
+Value = TypeVar("Value")
 
 
 class Reward(Protocol):
@@ -28,6 +32,14 @@ class Reward(Protocol):
     def value(self, view: View, terminated: bool) -> float:
         """Return the reward since the last call; the first one counts from the beginning of the episode."""
         ...
+
+
+class ByWorkload(WeakKeyDictionary["Workload", Value]):
+    """Cache of values by workload, for as long as the workload exists. A pickle, or a copy made of it, is empty."""
+
+    def __reduce__(self) -> tuple[type[ByWorkload[Value]], tuple[()]]:
+        """Pickle as empty: weak references cannot be pickled, and everything can be computed again."""
+        return ByWorkload, ()
 
 
 def run_alike(simulation: Simulation, scheduler: Scheduler, power: PowerPolicy | None = None) -> Simulation:

@@ -138,7 +138,7 @@ def test_what_is_no_agent_is_refused(tmp_path: Path) -> None:
                 make(spec)
             assert "\n" not in str(error.value)
     untrained(tmp_path)
-    with pytest.raises(InputError, match="expected an agent that switches nodes, found one of kind job-node"):
+    with pytest.raises(InputError, match="expected an agent that switches nodes alone, found one of kind job-node"):
         make_power_policy(f"learned:{tmp_path}")
     for spec, told in (("learned", "other arguments"), (f"learned:{tmp_path},sample=often", "yes or no")):
         with pytest.raises(SpecError, match=told):

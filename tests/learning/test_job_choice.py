@@ -18,9 +18,10 @@ from cluster_sim import Platform, Simulation, Workload, make_scheduler
 from cluster_sim.errors import InputError, SpecError
 from cluster_sim.platform.hardware import PowerTransitions
 from learning.tasks.built_in_cases import job_choice_case
+from learning.tasks.choice_rows import ChoiceRow
 from learning.tasks.episodes import Whole
 from learning.tasks.job_choice.environment import JobChoice
-from learning.tasks.job_choice.observations import LOOKS, ChoiceRow, RLSchedulerRow
+from learning.tasks.job_choice.observations import LOOKS, RLSchedulerRow
 from learning.tasks.job_choice.teachers import FirstByOrder
 from learning.training.configuration import Config, EnvironmentKeys, ValidationKeys, WarmStartKeys
 from learning.training.training_seeds import train

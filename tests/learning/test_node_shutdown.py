@@ -23,7 +23,7 @@ from learning.tasks.episodes import Whole
 from learning.tasks.node_shutdown.decision_maker import Reservations
 from learning.tasks.node_shutdown.environment import NodeShutdown
 from learning.tasks.node_shutdown.foresight import ROW
-from learning.tasks.node_shutdown.waste_meter import Metered
+from learning.tasks.waste_meter import Metered
 
 PUBLISHED: dict[str, Any] = {
     "observation": "as-published",

@@ -11,8 +11,9 @@ import pytest
 from cluster_sim import Platform, PowerTransitions, Workload
 from learning.tasks.episodes import Whole
 from learning.tasks.node_shutdown.environment import NodeShutdown
-from learning.tasks.node_shutdown.foresight import HALF_STRETCH, ROW
+from learning.tasks.node_shutdown.foresight import ROW
 from learning.tasks.node_shutdown.observations import STATE
+from learning.tasks.waiting_jobs import HALF_STRETCH
 
 DAY_S = 86400.0
 STRETCH = "their stretch, summed"

@@ -16,13 +16,11 @@ from cluster_sim.platform.platform import Platform
 from cluster_sim.run.decisions import Decision
 from cluster_sim.run.view import View
 from cluster_sim.workload.jobs import Job
-from learning.tasks.decision_maker import OneByOne
+from learning.tasks.choice_rows import ChoiceState
+from learning.tasks.decision_maker import MOST_JOBS, OneByOne
 from learning.tasks.environment import ObservationSpec
-from learning.tasks.job_choice.observations import LOOKS, ChoiceState
+from learning.tasks.job_choice.observations import LOOKS
 from schedulers.backfilling.committed import CommittedBackfilling
-
-MOST_JOBS = 100_000
-
 
 ChoosableJobs = Annotated[int, Ge(2), Le(MOST_JOBS), Unit("jobs"), Doc("oldest waiting jobs that can be chosen")]
 TakesExtra = Annotated[bool, Doc("jobs are backfilled on cores that the chosen job leaves free")]

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import filterfalse
-from typing import TypeVar
-from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
@@ -14,21 +12,12 @@ from cluster_sim.machine.running import Running
 from cluster_sim.run.simulation import Simulation
 from cluster_sim.run.view import View
 from cluster_sim.workload.jobs import requests
-from cluster_sim.workload.workload import Workload
 from learning.tasks.idle_nodes import Alone
 from learning.tasks.job_node.actions import PairFinder
 from learning.tasks.occupancy import JobRequest, JobRequests
+from learning.tasks.reward import ByWorkload
 
 Floats = npt.NDArray[np.float64]
-Value = TypeVar("Value")
-
-
-class ByWorkload(WeakKeyDictionary["Workload", Value]):
-    """Cache of values by workload, for as long as the workload exists. A pickle, or a copy made of it, is empty."""
-
-    def __reduce__(self) -> tuple[type[ByWorkload[Value]], tuple[()]]:
-        """Pickle as empty: weak references cannot be pickled, and everything can be computed again."""
-        return ByWorkload, ()
 
 
 LeastOf = ByWorkload[tuple[Floats, Floats, Floats, Floats]]

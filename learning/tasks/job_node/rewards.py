@@ -18,15 +18,15 @@ from annotated_types import Ge, Gt, Le, Unit
 from typing_extensions import Doc
 
 from cluster_sim.errors import InputError, SpecError
-from cluster_sim.machine.running import Running
 from cluster_sim.options import checked
 from cluster_sim.records.metrics import bounded_slowdown, energy_delay_product, makespan
 from cluster_sim.registry import Registry
 from cluster_sim.run.simulation import Simulation
 from cluster_sim.run.view import View
 from learning.tasks.decision_maker import DecisionMaker
-from learning.tasks.job_node.cost_to_go import ByWorkload, CostToGo, LeastOf, TrueCostToGo
-from learning.tasks.reward import Reward, run_alike
+from learning.tasks.job_node.cost_to_go import CostToGo, LeastOf, TrueCostToGo
+from learning.tasks.reward import ByWorkload, Reward, run_alike
+from learning.tasks.wait_meter import WaitMeter
 from schedulers import make_scheduler
 
 rewards: Registry[Reward] = Registry("reward", "cluster_sim.rewards")
@@ -232,25 +232,21 @@ class Wait(_Metric):
         super().__init__(scaled, shaped, gamma)
 
     def reset(self, simulation: Simulation) -> None:
-        self._waited, self._since, self._waiting = 0.0, 0.0, 0
-        self._booting: list[Running] = []
+        self._meter = WaitMeter()
         self._jobs = max(len(simulation.workload), 1)
 
     def leave(self, view: View) -> None:
-        """Note which jobs wait until the next pass, in the queue or for a boot."""
+        """Note which jobs wait until the next pass."""
         super().leave(view)
-        self._since, self._waiting = view.now, view.pending_count
-        self._booting = [running for running in view.running if running.start_time > view.now]
+        self._meter.leave(view)
 
     def passed(self, view: View) -> None:
         """Add what these jobs have waited since."""
-        self._waited += self._waiting * (view.now - self._since)
-        self._waited += sum(min(running.start_time, view.now) - self._since for running in self._booting)
-        self._since = view.now
+        self._meter.passed(view)
 
     def total(self, view: View) -> float:
         """Return the mean wait so far, s."""
-        return self._waited / self._jobs
+        return self._meter.waited_s / self._jobs
 
     def to_go(self, view: View, cost: CostToGo) -> float:
         """Return the expected waits of queued jobs; at the beginning the mean time of a job, for the scale."""
@@ -280,11 +276,7 @@ class EnergyAndWait(Wait):
 
     def total(self, view: View) -> float:
         """Return the energy so far and the price of the waits so far, J."""
-        return self.joules(view) + self._price * self._jobs * super().total(view)
-
-    def joules(self, view: View) -> float:
-        """Return the energy so far, J."""
-        return view.energy_j
+        return view.energy_j + self._price * self._meter.waited_s
 
     def to_go(self, view: View, cost: CostToGo) -> float:
         """Return the expected energy to the end, and the price of the expected waits, J."""

@@ -11,23 +11,23 @@ from annotated_types import Ge, Gt, Le, Unit
 from gymnasium import spaces
 from typing_extensions import Doc
 
-from cluster_sim.errors import SpecError
+from cluster_sim.errors import SpecError, naming
 from cluster_sim.machine.placement import Placement
 from cluster_sim.options import checked
 from cluster_sim.platform.platform import Platform
 from cluster_sim.run.decisions import Decision, PowerDecision, Start, SwitchOff, WakeAt
 from cluster_sim.run.view import View
 from cluster_sim.workload.jobs import Job
+from learning.tasks.decision_maker import MOST_JOBS
 from learning.tasks.environment import ObservationSpec
-from learning.tasks.job_choice.decision_maker import MOST_JOBS
 from learning.tasks.jobs_and_nodes.observations import QueueAndNodes, StartOrRest, observed
-from learning.tasks.node_shutdown.decision_maker import LATE, LateFrom, SharePatience
-from learning.tasks.node_shutdown.waiting_jobs import WaitingJobs
+from learning.tasks.waiting_jobs import LATE, LateFrom, SharePatience, WaitingJobs
 from schedulers.backfilling.node_choice import NodeChoice
 from schedulers.power.idle_timeout import idle_nodes
-from schedulers.queue.orders import AnyNodeOrder, node_orders, platform_order
+from schedulers.queue.orders import node_orders
 
 StartableJobs = Annotated[int, Ge(1), Le(MOST_JOBS), Unit("jobs"), Doc("oldest waiting jobs that can be started")]
+NodeOrderName = Annotated[str, Doc("order in which nodes are taken: the name of a node order")]
 FirstAge = Annotated[
     float,
     Gt(0),
@@ -61,7 +61,7 @@ class StartsAndSleeps:
         self,
         platform: Platform,
         num_jobs: StartableJobs = 32,
-        nodes: AnyNodeOrder = platform_order,
+        nodes: NodeOrderName = "first",
         observation: ObservationSpec = "default",
         step_s: FirstAge = 300.0,
         patience: SharePatience = 1.0,
@@ -73,7 +73,8 @@ class StartsAndSleeps:
         self.step_s = step_s
         self.tau = tau
         self._patience = patience
-        self._node_order = node_orders.make(nodes) if isinstance(nodes, str) else nodes
+        with naming("nodes"):
+            self._node_order = node_orders.make(nodes)
         actions = num_jobs + platform.node_count + 1
         self.action_space = spaces.Discrete(actions)
         self.observation_space = spaces.Dict(

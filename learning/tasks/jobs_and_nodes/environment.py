@@ -15,12 +15,11 @@ from learning.tasks.environment import (
     names_options,
 )
 from learning.tasks.episodes import Episode, platform_of
-from learning.tasks.jobs_and_nodes.decision_maker import FirstAge, StartableJobs, StartsAndSleeps
+from learning.tasks.jobs_and_nodes.decision_maker import FirstAge, NodeOrderName, StartableJobs, StartsAndSleeps
 from learning.tasks.jobs_and_nodes.rewards import joint_rewards
-from learning.tasks.node_shutdown.decision_maker import LATE, LateFrom, SharePatience
-from learning.tasks.node_shutdown.waste_meter import Metered
+from learning.tasks.waiting_jobs import LATE, LateFrom, SharePatience
+from learning.tasks.waste_meter import Metered
 from schedulers.policy.policy import PowerPolicy
-from schedulers.queue.orders import AnyNodeOrder, platform_order
 
 
 class JobsAndNodes(SchedulingEnv):
@@ -48,7 +47,7 @@ class JobsAndNodes(SchedulingEnv):
         reward: RewardSpec = "energy-and-wait",
         *,
         num_jobs: StartableJobs = 32,
-        nodes: AnyNodeOrder = platform_order,
+        nodes: NodeOrderName = "first",
         step_s: FirstAge = 300.0,
         patience: SharePatience = 1.0,
         tau: LateFrom = LATE,

@@ -11,12 +11,11 @@ import numpy.typing as npt
 from cluster_sim.machine.placement import Placement
 from cluster_sim.run.view import View
 from cluster_sim.workload.jobs import Job
+from learning.tasks import choice_rows
+from learning.tasks.choice_rows import ChoiceRow, ChoiceState
+from learning.tasks.cores_by_state import CoresByState, cores_by_state
 from learning.tasks.feature_table import FeatureTable, bounded, feature, part
-from learning.tasks.job_choice import observations as choice
-from learning.tasks.job_choice.observations import ChoiceRow, ChoiceState
-from learning.tasks.node_shutdown.foresight import HALF_STRETCH
-from learning.tasks.node_shutdown.observations import SUBMISSION_HALF_S, CoresByState, cores_by_state
-from learning.tasks.node_shutdown.waiting_jobs import WaitingJobs
+from learning.tasks.waiting_jobs import HALF_STRETCH, SUBMISSION_HALF_S, WaitingJobs
 
 HALF_AGE_S = 300.0
 """Idle time of a node at which its feature is 0.5, s."""
@@ -80,8 +79,8 @@ def observed(view: View, maker: StartsAndIdleNodes) -> tuple[npt.NDArray[np.floa
     nodes, first = view.platform.node_count, maker.num_jobs
     rows = np.zeros((first + nodes + 1, StartOrRest.size), np.float32)
     jobs, placements = maker.visible(view), maker.placements(view)
-    starts = choice.earliest_starts(view, jobs)
-    of_jobs, queue = choice.observed(view, jobs, starts)
+    starts = choice_rows.earliest_starts(view, jobs)
+    of_jobs, queue = choice_rows.observed(view, jobs, starts)
     if placements:
         able = list(placements)
         rows[: len(jobs), StartOrRest.job] = of_jobs

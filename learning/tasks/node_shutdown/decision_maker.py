@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
-from annotated_types import Gt, Le, Unit
+from annotated_types import Gt, Unit
 from gymnasium import spaces
 from typing_extensions import Doc
 
@@ -23,12 +23,9 @@ from cluster_sim.run.decisions import Offer, PowerDecision, SwitchOff, WakeAt, W
 from cluster_sim.run.view import View
 from learning.tasks.environment import ObservationSpec
 from learning.tasks.node_shutdown.observations import shutdown_observations
-from learning.tasks.node_shutdown.waiting_jobs import WaitingJobs
-from learning.tasks.node_shutdown.waste_meter import state_of
+from learning.tasks.waiting_jobs import LATE, LateFrom, SharePatience, WaitingJobs
+from learning.tasks.waste_meter import state_of
 from schedulers.power.idle_timeout import idle_nodes, unused_nodes
-
-LATE = 0.5
-"""tau: share of its requested time that a job may wait, in the papers' reward."""
 
 
 def offer_order(view: View, idle_since: Sequence[float]) -> list[int]:
@@ -57,12 +54,6 @@ def offer_order(view: View, idle_since: Sequence[float]) -> list[int]:
 
 StepTime = Annotated[float, Gt(0), Unit("s"), Doc("time between two decisions")]
 Skips = Annotated[bool, Doc("no decision while no job waits and no node is idle")]
-SharePatience = Annotated[
-    float, Gt(0), Le(math.inf), Doc("wait, as a share of the requested time, from which a job must have nodes")
-]
-LateFrom = Annotated[
-    float, Gt(0), Le(math.inf), Doc("wait, as a share of the requested time, from which a job is late")
-]
 Head = Annotated[
     Literal["waits", "waits-for-jobs", "starts"], Doc("what a reservation may do to the head of the queue")
 ]

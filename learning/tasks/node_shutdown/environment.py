@@ -23,17 +23,15 @@ from learning.tasks.environment import (
 )
 from learning.tasks.episodes import Episode, platform_of
 from learning.tasks.node_shutdown.decision_maker import (
-    LATE,
     Head,
     Idle,
-    LateFrom,
     Reservations,
-    SharePatience,
     Skips,
     StepTime,
 )
 from learning.tasks.node_shutdown.rewards import shutdown_rewards
-from learning.tasks.node_shutdown.waste_meter import Metered
+from learning.tasks.waiting_jobs import LATE, LateFrom, SharePatience
+from learning.tasks.waste_meter import Metered
 from schedulers.policy.policy import make_scheduler
 
 

@@ -18,8 +18,8 @@ from cluster_sim.platform.platform import Platform
 from cluster_sim.run.view import View
 from cluster_sim.workload.jobs import Job
 from learning.tasks.feature_table import ZERO, FeatureTable, bounded, feature, span
-from learning.tasks.node_shutdown.waiting_jobs import WaitingJobs
-from learning.tasks.node_shutdown.waste_meter import cycle_joules, idle_node_watts
+from learning.tasks.waiting_jobs import HALF_STRETCH, WaitingJobs
+from learning.tasks.waste_meter import cycle_joules, idle_node_watts
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -61,9 +61,6 @@ ROW = tuple(name.replace("_", " ") for name in ActionRow.names)
 _ANEW = span(ActionRow.jobs_started, ActionRow.everybody_served)
 _IDLE = span(ActionRow.nodes_left_idle, ActionRow.any_left_idle)
 _OFFERS = span(ActionRow.most_that_boots_nobody, ActionRow.least_for_the_most_stretched)
-
-HALF_STRETCH = 0.3
-"""Summed stretch of waiting jobs at which its feature is 0.5: about where a good rule boots a node for them."""
 
 MOST_JOBS = 128
 """Number of waiting jobs that are considered."""

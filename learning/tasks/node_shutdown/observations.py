@@ -13,22 +13,20 @@ from annotated_types import Ge, Unit
 from gymnasium import spaces
 from typing_extensions import Doc
 
-from cluster_sim.machine.node import NodeState
 from cluster_sim.options import checked
 from cluster_sim.registry import Registry
 from cluster_sim.run.view import View
 from cluster_sim.workload.days import DAY_S
 from cluster_sim.workload.jobs import Job, JobColumns
+from learning.tasks.cores_by_state import CoresByState, cores_by_state
 from learning.tasks.feature_table import FeatureTable, block, bounded, feature, part
-from learning.tasks.node_shutdown.foresight import HALF_STRETCH, ActionRow, Foresight, NodesKeptOff
-from learning.tasks.node_shutdown.waiting_jobs import WaitingJobs
-from learning.tasks.node_shutdown.waste_meter import state_of
+from learning.tasks.node_shutdown.foresight import ActionRow, Foresight, NodesKeptOff
+from learning.tasks.waiting_jobs import HALF_STRETCH, SUBMISSION_HALF_S, WaitingJobs
+from learning.tasks.waste_meter import state_of
 
 Arrays = dict[str, npt.NDArray[np.float32]]
 
 
-SUBMISSION_HALF_S = 900.0
-"""Time since the last submission at which its feature is 0.5, s."""
 LATE_SHARE = 0.5
 """Share of its requested time at which a job's stretch is 1 in the features of the authors' program."""
 MOST = 100.0
@@ -56,16 +54,6 @@ shutdown_observations: Registry[ShutdownObservation] = Registry(
 )
 
 
-class CoresByState(FeatureTable):
-    """Cores by what their node does."""
-
-    off = feature("cores of nodes that are off", "over all")
-    booting = feature("cores of nodes that boot", "over all")
-    idle_cores = feature("idle cores of nodes that are on", "over all")
-    computing = feature("cores in use", "over all")
-    shutting_down = feature("cores of nodes that shut down", "over all")
-
-
 class PublishedLook(FeatureTable):
     """Features of the cluster as published, without the jobs. The paper gives no scales; these are ours."""
 
@@ -82,20 +70,6 @@ class PublishedJob(FeatureTable):
     requested_time = feature("requested time", "days")
     stretch = feature("wait over requested time")
     of_the_user = feature("jobs of the same user in the system", "in tens")
-
-
-def cores_by_state(view: View) -> tuple[float, float, float, float, float]:
-    """Return :class:`CoresByState`, in cores."""
-    cores, free = view.platform.node_cores, view.free_cores
-    on, off = view.machine.powered_on, view.machine.powered_off
-    booting = closing = 0
-    for node in view.machine.transition_ends:
-        if view.machine.node(node).state is NodeState.SWITCHING_ON:
-            booting += int(cores[node])
-        else:
-            closing += int(cores[node])
-    idle, cores_on, cores_off = (float(sum(counts.tolist())) for counts in (free[on], cores[on], cores[off]))
-    return cores_off, float(booting), idle, cores_on - idle, float(closing)
 
 
 class _CoresByState:

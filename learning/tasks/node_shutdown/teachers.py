@@ -13,8 +13,9 @@ from cluster_sim.errors import InputError
 from cluster_sim.options import checked
 from cluster_sim.registry import Registry
 from learning.tasks.feature_table import bounded
-from learning.tasks.node_shutdown.foresight import HALF_STRETCH, ActionRow
-from learning.tasks.node_shutdown.observations import SUBMISSION_HALF_S, State
+from learning.tasks.node_shutdown.foresight import ActionRow
+from learning.tasks.node_shutdown.observations import State
+from learning.tasks.waiting_jobs import HALF_STRETCH, SUBMISSION_HALF_S
 
 Arrays = Mapping[str, np.ndarray]
 #: The action that a teacher takes, from the environment and what is observed of it.

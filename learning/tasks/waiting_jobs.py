@@ -1,6 +1,6 @@
-"""Columns of a queue's jobs, and the limit of jobs that requested no time: for agents that reserve nodes.
+"""Columns of a queue's jobs, and the limit of jobs that requested no time: for agents that switch nodes.
 
-Observations, masks and rewards of NodeShutdown compare waits with requested times. A job without a requested time
+Observations, masks and rewards compare waits with requested times. A job without a requested time
 counts as a day, :data:`NO_LIMIT_S`; a job that requested 0 s counts as the minute with which it is planned.
 """
 
@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import math
 from functools import cached_property
+from typing import Annotated
 
 import numpy as np
 import numpy.typing as npt
+from annotated_types import Gt, Le
+from typing_extensions import Doc
 
 from cluster_sim.workload.days import DAY_S
 from cluster_sim.workload.jobs import Job
@@ -21,6 +24,19 @@ JOBS_IN_SIGHT = 10
 """Jobs of the queue that the program of Casagrande et al. (2022) looks at: the head and the next nine."""
 NO_LIMIT_S = DAY_S
 """Requested time assumed for a job that requested none, s."""
+HALF_STRETCH = 0.3
+"""Summed stretch of waiting jobs at which its feature is 0.5: about where a good rule boots a node for them."""
+SUBMISSION_HALF_S = 900.0
+"""Time since the last submission at which its feature is 0.5, s."""
+LATE = 0.5
+"""tau: share of its requested time that a job may wait, in the papers' reward."""
+
+SharePatience = Annotated[
+    float, Gt(0), Le(math.inf), Doc("wait, as a share of the requested time, from which a job must have nodes")
+]
+LateFrom = Annotated[
+    float, Gt(0), Le(math.inf), Doc("wait, as a share of the requested time, from which a job is late")
+]
 
 
 def limit_of(job: Job) -> float:
