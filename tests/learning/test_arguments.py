@@ -146,6 +146,7 @@ WRONG: dict[str, tuple[Any, ...]] = {
     "scheduler": (5, None, [1], "nonsense"),
     "placements": (5, None, [1], "nonsense"),
     "wait": (True, None, [1], "nonsense"),
+    "head": (5, None, [1], "nonsense"),
     "idle": (5, None, [1], "nonsense"),
     "nodes": (5, None, [1], "nonsense"),
     "policies": (5, None, [1], b"x", "nonsense"),
