@@ -13,7 +13,13 @@ import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor
 from contextlib import contextmanager
-from typing import Any
+from typing import Annotated, Any
+
+from annotated_types import Ge
+from typing_extensions import Doc
+
+WORKERS = "processes, as many as there are cores unless given; the result does not depend on them"
+Workers = Annotated[int | None, Ge(1), Doc(WORKERS)]
 
 THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMEXPR_NUM_THREADS")
 

@@ -26,6 +26,7 @@ from numbers import Integral, Real
 from os import PathLike, fspath
 from types import NoneType, SimpleNamespace, UnionType
 from typing import (
+    TYPE_CHECKING,
     Annotated,
     Any,
     Concatenate,
@@ -45,6 +46,9 @@ from typing_extensions import Doc
 
 from cluster_sim.errors import SpecError, told_apart
 from cluster_sim.spelling import hint
+
+if TYPE_CHECKING:
+    from pydantic.fields import FieldInfo
 
 F = TypeVar("F", bound=Callable[..., Any])
 P = ParamSpec("P")
@@ -193,7 +197,9 @@ def _one_of(words: list[str], choices: Iterable[Any]) -> str:
 
 @cache
 def options_of(factory: Callable[..., Any]) -> Mapping[str, Option]:
-    """Return the options of what makes a thing, a class or a function, by name and in their order."""
+    """Return the options of what makes a thing, by name and in their order: a class, a function, or keys of a file."""
+    if keys := getattr(factory, "model_fields", None):  # a model of pydantic's
+        return {name: _option_of_key(name, key) for name, key in keys.items()}
     hints = _hints(factory.__init__ if isinstance(factory, type) else factory)  # type: ignore[misc]
     found = {}
     for name, parameter in inspect.signature(factory).parameters.items():
@@ -203,6 +209,11 @@ def options_of(factory: Callable[..., Any]) -> Mapping[str, Option]:
             several, by_key = parameter.kind is parameter.VAR_POSITIONAL, parameter.kind is parameter.KEYWORD_ONLY
             found[name] = replace(option, several=several, by_key=by_key)
     return found
+
+
+def _option_of_key(name: str, key: FieldInfo) -> Option:
+    default = REQUIRED if key.is_required() else key.get_default(call_default_factory=True)
+    return option_of(name, default, Annotated[key.annotation, *key.metadata, Doc(key.description or "")])
 
 
 def _hints(maker: Callable[..., Any]) -> dict[str, Any]:
@@ -239,7 +250,8 @@ def option_of(name: str, default: Any, annotation: Any) -> Option:
         elif isinstance(extra, bounds.Lt):
             facts |= {"most": extra.lt, "is_most": False}
     declared = get_args(annotation)[0] if extras else annotation
-    facts |= {"is_optional": NoneType in get_args(declared), "is_list": get_origin(declared) is Sequence}
+    is_list = any(get_origin(part) is Sequence for part in (declared, *get_args(declared)))
+    facts |= {"is_optional": NoneType in get_args(declared), "is_list": is_list}
     return Option(name=name, default=default, kinds=kinds, choices=choices, **facts)
 
 

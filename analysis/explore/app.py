@@ -287,7 +287,7 @@ class _Quiet(WSGIRequestHandler):
         """Log nothing."""
 
 
-def make_app_server(desk: ExploreSession, host: str = "127.0.0.1", port: int = 8050) -> BaseWSGIServer:
+def make_app_server(desk: ExploreSession, host: str, port: int) -> BaseWSGIServer:
     """Return a server that listens on a port, 0: any free one. Raises InputError when it cannot."""
     try:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]

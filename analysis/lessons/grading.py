@@ -27,16 +27,16 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Annotated, Any
 
 import pandas as pd
+from annotated_types import Ge, Gt, Unit
+from typing_extensions import Doc
 
 from analysis.lessons.catalogue import add_exercises, exercises
 from cluster_sim.errors import InputError, counted, printable
 
 SUFFIXES = (".ipynb", ".py")
-LIMIT_S = 120.0
-"""Time limit of a file, s; lesson 9 trains for most of a minute."""
 LOADING_S = 60.0
 """Time for loading the simulator, s, in addition to the limit; on a busy machine it takes long."""
 POLL_S = 0.05
@@ -92,15 +92,17 @@ class ClassMarks:
 
 def grade(
     folder: str | Path,
-    limit_s: float = LIMIT_S,
-    exercises_file: str | None = None,
-    workers: int = 1,
+    limit_s: Annotated[
+        float, Gt(0), Unit("s"), Doc("time limit of a file; lesson 9 trains for most of a minute")
+    ] = 120.0,
+    exercises_file: Annotated[str | None, Doc("a Python file with exercises of your own")] = None,
+    workers: Annotated[int, Ge(1), Doc("students at a time")] = 1,
     tell: Callable[[Marks], None] = lambda _: None,
 ) -> ClassMarks:
     """Run all files that were handed in; call ``tell`` with each student's marks as soon as they are known.
 
-    Each subfolder of ``folder``, and each notebook or Python file in it, is a student of that name. A file has
-    ``limit_s`` seconds. ``exercises_file`` has exercises of your own. Raises InputError for a folder without students.
+    Each subfolder of ``folder``, and each notebook or Python file in it, is a student of that name. Raises InputError for
+    a folder without students.
     """
     own = add_exercises(exercises_file) if exercises_file is not None else []
     handed_in = students_in(Path(folder), exercises_file)

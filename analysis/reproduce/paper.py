@@ -11,6 +11,7 @@ from annotated_types import Ge
 from typing_extensions import Doc
 
 from analysis.reproduce.claims import Claim, Kind, Values
+from analysis.reproduce.inputs import DEFAULT, VARIABLE
 
 OUR_AGENTS = (
     "as meant: our default agents beside the published ones; they have other observations, rewards and trainings"
@@ -71,7 +72,9 @@ class ReproductionSetting:
     """Setting of a reproduction."""
 
     quick: Annotated[bool, Doc("fewer seeds and steps: under two minutes, and says so")]
-    inputs: Annotated[Path, Doc("folder of the papers' inputs")]
+    inputs: Annotated[
+        Path, Doc(f"folder of the papers' inputs; the environment variable {VARIABLE}, else {DEFAULT}, unless given")
+    ]
     agents: Annotated[
         Path | None,
         Doc(

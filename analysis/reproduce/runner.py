@@ -23,7 +23,7 @@ from analysis.reproduce.inputs import code, fingerprint, missing
 from analysis.reproduce.paper import ComputedPart, Measured, Paper, PaperFigure, ReproductionSetting
 from cluster_sim import __version__
 from cluster_sim.errors import InputError
-from cluster_sim.executors import end_processes, make_processes
+from cluster_sim.executors import Workers, end_processes, make_processes
 from cluster_sim.files.atomic import write_bytes
 from cluster_sim.run.progress import Progress
 
@@ -50,15 +50,15 @@ def reproduce(
     paper: Paper,
     setting: ReproductionSetting,
     out: Path,
-    workers: int | None = None,
+    workers: Workers = None,
     executor: Executor | None = None,
     tell: Tell = lambda line: None,
     progress: bool = False,
 ) -> Reproduction:
     """Compute what is not yet in ``out``, judge, and return it all. Raises InputError when no part has its inputs.
 
-    ``workers``: processes, as many as there are cores by default; 1 computes in this process. An ``executor`` takes
-    their place. ``tell`` gets a line about what is left out or kept; ``progress`` shows on stderr how far it is.
+    One worker computes in this process; an ``executor`` takes the place of ``workers``. ``tell`` gets a line about what
+    is left out or kept; ``progress`` shows on stderr how far it is.
     """
     began = time.monotonic()
     parts = list(paper.parts(setting))

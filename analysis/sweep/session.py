@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
+from typing_extensions import Doc
 
 from analysis.sweep import manifest as manifests
 from analysis.sweep.agents import AGENTS
@@ -23,7 +24,7 @@ from analysis.sweep.runner import Runner, SweepTask
 from analysis.sweep.statuses import DONE
 from analysis.sweep.storage import STATUS, Memory, Storage
 from cluster_sim.errors import InputError, UnfamiliarWarning
-from cluster_sim.executors import Serial, cores, make_processes, single_threaded_children
+from cluster_sim.executors import Serial, Workers, cores, make_processes, single_threaded_children
 from cluster_sim.run.progress import Progress
 
 if TYPE_CHECKING:
@@ -72,9 +73,9 @@ def sweep(
     out: str | Path | None = None,
     *,
     executor: AnyExecutor | None = None,
-    workers: int | None = None,
+    workers: Workers = None,
     in_flight: int | Callable[[], int] | None = None,
-    resume: bool = False,
+    resume: Annotated[bool, Doc("run only what is missing in the folder, and what failed")] = False,
     progress: bool = False,
     command: str = "",
 ) -> Outcome:
@@ -88,7 +89,6 @@ def sweep(
         the first breaks. Without it ``workers`` processes of our own; with one worker, this process.
     in_flight : most runs under way, or a function that says so from time to time; by default twice the workers, or 32 where
         the executor does not say how many it has.
-    resume : go on with the sweep that is in the folder. Runs that failed are tried again.
     progress : show on stderr how far it is: a bar on a terminal, else a line now and then.
 
     A run that fails is a row with its traceback. Raises InputError for wrong inputs, before any run; and where the folder holds

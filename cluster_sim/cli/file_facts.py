@@ -162,7 +162,7 @@ def _result_facts(source: str) -> Facts:
 def _agent_facts(source: str) -> Facts:
     from analysis.tables.wording import label_of
     from learning.training.agent import Agent, find_agents
-    from learning.training.validation import REWARD
+    from learning.training.heuristics import REWARD
 
     folders = find_agents(source)
     agents = [Agent.load(folder) for folder in folders]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections import ChainMap
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from typing import Any
@@ -133,15 +134,15 @@ def _values_of(option: Option) -> dict[str, Any]:
     if option.choices:
         return {"type": click.Choice(option.choices)}
     if option.kinds == (int,):
-        return {"type": click.IntRange(min=int(option.least))}
+        return {"type": click.IntRange(int(option.least), int(option.most) if option.most < math.inf else None)}
     return {"type": Seconds()} if option.kinds == (float,) else {}
 
 
 class DeclaringCommand(click.Command):
     """A command with options that another package declares, which is imported when somebody asks for them.
 
-    ``declared_by`` is the function or the model of options that does, ``MODULE:NAME``. ``declared`` has the options' names,
-    each with click's arguments, and its flags where these are not its name.
+    ``declared_by`` is the function or the model of options that does, ``MODULE:NAME``, or several with spaces between them.
+    ``declared`` has the options' names, each with click's arguments, and its flags where these are not its name.
     """
 
     def __init__(self, *arguments: Any, declared_by: str, declared: Mapping[str, Mapping[str, Any]], **more: Any):
@@ -152,8 +153,8 @@ class DeclaringCommand(click.Command):
     def params(self) -> list[click.Parameter]:
         """Return all options."""
         if self._declared:
-            module, _, name = self._declared_by.partition(":")
-            known = options_of(getattr(import_module(module), name))
+            places = [place.partition(":") for place in self._declared_by.split()]
+            known = ChainMap(*[dict(options_of(getattr(import_module(module), name))) for module, _, name in places])
             self._params += [_declared_option(known[name], **other) for name, other in self._declared.items()]
             self._declared = {}
         return self._params
@@ -165,11 +166,11 @@ class DeclaringCommand(click.Command):
 
 def _declared_option(option: Option, flags: Sequence[str] = (), **other: Any) -> click.Option:
     """Make the option of a command from a declared one, with its default, which the help shows."""
-    more: dict[str, Any] = _values_of(option)
-    told = option.meaning + "; may be given several times" * ("multiple" in more)
+    more: dict[str, Any] = _values_of(option) | other
+    told = option.meaning + "; may be given several times" * more.get("multiple", False)
     if not more.get("multiple"):
         default = False if option.default is REQUIRED and option.kinds == (bool,) else option.default
-        shown = default not in (None, False)
+        shown = default is not None and default is not False
         more |= {"default": option.in_spec(default) if shown else default, "show_default": shown}
     return click.Option([*(flags or _flags(option.name)), option.name], help=_sentence(told), **more | other)
 
@@ -194,14 +195,6 @@ def out_option(meaning: str = "Folder for results.", **other: Any) -> Callable[[
 def specs_option(*names: str, of: str, **other: Any) -> Callable[[Any], Any]:
     """Make an option for specs of a setting's kind, which may be given several times."""
     return click.option(*names, type=Named(of), multiple=True, **other)
-
-
-def count_option(*names: str, least: int = 1, **other: Any) -> Callable[[Any], Any]:
-    """Make an option for a whole number, N."""
-    return click.option(*names, type=click.IntRange(min=least), metavar="N", show_default="default" in other, **other)
-
-
-workers_option = count_option("--workers", help="Processes. [default: as many as there are cores]")
 
 
 def simulation_options(scheduler: Callable[[Any], Any]) -> Callable[[Any], Any]:

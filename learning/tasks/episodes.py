@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Literal, Protocol, TypeVar
 
 import numpy as np
 
@@ -13,6 +13,8 @@ from cluster_sim.platform.hardware import is_count
 from cluster_sim.platform.platform import Platform
 from cluster_sim.run.settings import Rules
 from cluster_sim.workload.workload import Workload
+
+Thing = TypeVar("Thing")
 
 _SEEDS = 2**31
 
@@ -228,6 +230,13 @@ def inputs_of(source: EpisodeSource) -> list[tuple[Platform, Workload]]:
 def whole_pieces(pieces: Iterable[Episode], length: int) -> list[Episode]:
     """Return the pieces of full length that :class:`Trajectories` cuts a workload into, without the shorter one at its end."""
     return [piece for piece in pieces if len(piece.workload) == length]
+
+
+def spread(episodes: Sequence[Thing], count: int) -> list[Thing]:
+    """Return at most ``count`` of the episodes, or other things, evenly spread over them."""
+    if len(episodes) <= count:
+        return list(episodes)
+    return [episodes[i * len(episodes) // count] for i in range(count)]
 
 
 def consecutive(workload: Workload, first: int, length: int) -> Workload:

@@ -22,18 +22,20 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
 import yaml
+from annotated_types import Ge, Le
 from pydantic import BeforeValidator, Field, PlainSerializer, model_validator
 from pydantic_core import PydanticCustomError
 
 from cluster_sim.errors import FormatError, InputError
+from cluster_sim.executors import WORKERS, Workers
 from cluster_sim.files.atomic import write_bytes
 from cluster_sim.files.documents import flat, read_document
 from cluster_sim.formats.native_platform import OwnKeys, validated
 from cluster_sim.run.settings import SETTINGS, TimeUnit, as_in_a_run, located, located_policy, taken, with_settings
 
-Count = Annotated[int, Field(ge=1)]
-Whole = Annotated[int, Field(ge=0)]
-Seed = Annotated[int, Field(ge=0, le=2**63 - 1)]
+Count = Annotated[int, Ge(1)]
+Whole = Annotated[int, Ge(0)]
+Seed = Annotated[int, Ge(0), Le(2**63 - 1)]
 """Seed that torch accepts, with room for the seeds that are counted from it."""
 _SHARE = re.compile(r"([0-9]+(?:\.[0-9]+)?) of \S.*")
 
@@ -226,7 +228,7 @@ class Config(OwnKeys):
     iterations: Whole = _field("rollouts, each followed by an update", 100)
     episodes: Count = _field("episodes of a rollout", 16)
     group: Count = _field("episodes that are played in lockstep; rounding makes the result depend on it", 16)
-    workers: Count | None = _field("processes, all cores unless given; the result does not depend on them")
+    workers: Workers = _field(WORKERS)
     seed: Seed = _field("of everything random", 0)
     seeds: Count = _field("trainings, with seeds from `seed` on, each in a folder of its own", 1)
     objective: str | None = _field(

@@ -20,15 +20,19 @@ from collections.abc import Iterable, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import pandas as pd
+from annotated_types import Ge
+from typing_extensions import Doc
 
 from cluster_sim.errors import InputError, ModelWarning, UnfamiliarWarning, counted, naming, unfamiliar_to
+from cluster_sim.executors import Workers
 from cluster_sim.files.atomic import atomic_files
 from cluster_sim.files.json_values import for_json
 from cluster_sim.files.source import load, running_no_new_files, source_of
+from cluster_sim.options import checked
 from cluster_sim.records.assumptions import merged, of_inputs
 from cluster_sim.records.comparison import Comparison, Difference, Effect, named
 from cluster_sim.records.intervals import FEWEST_BLOCKS, ComparisonVerdict, told_apart
@@ -38,15 +42,17 @@ from cluster_sim.workload.executed_days import all_as_executed
 from cluster_sim.workload.fields import label_of, unit_of
 from cluster_sim.workload.workload import Workload
 from learning.algorithms.workers import map_in_order, processes
-from learning.tasks.episodes import Days, Episode, Trajectories, whole_pieces
+from learning.tasks.episodes import Days, Episode, Trajectories, spread, whole_pieces
 from learning.training.agent import Agent, find_agents, trusted
 from learning.training.configuration import EnvironmentKeys
 from learning.training.heuristics import (
     ENDED,
     HEURISTICS,
     LIST_HEURISTICS,
+    REWARD,
     WHICH,
     Ended,
+    check_minimised,
     ended,
     metric_of,
     of_other_jobs,
@@ -55,7 +61,6 @@ from learning.training.heuristics import (
     switches_nodes,
 )
 from learning.training.inputs import read_folder, read_platform, rules_of
-from learning.training.validation import REWARD, check_minimised, spread
 
 _VERDICTS = {str(each): str(each) for each in ComparisonVerdict} | {str(ComparisonVerdict.VALUES): "too few cases"}
 BEST_CLASSIC = "the best of López's list heuristics"
@@ -272,31 +277,36 @@ class Evaluation:
                 frame.to_csv(aside(folder / f"{name}.csv"), index=False)
 
 
+@checked
 def evaluate(
     directory: str | Path,
     cases: Sequence[Episode],
-    metrics: Sequence[str] = (),
-    heuristics: Sequence[str] | None = None,
-    runs: int = 100,
-    seed: int = 0,
-    workers: int | None = None,
+    metrics: Annotated[
+        Sequence[str],
+        Doc("keys of summary.json of which less is better; unless given, what the agents were trained to reduce"),
+    ] = (),
+    heuristics: Annotated[
+        Sequence[str] | None,
+        Doc("specs of schedulers (for agents that switch nodes: of power policies) in place of all heuristics"),
+    ] = None,
+    runs: Annotated[int, Ge(0), Doc("test runs of each agent in which it samples its actions")] = 100,
+    seed: Annotated[int, Ge(0), Doc("of the first test run")] = 0,
+    workers: Workers = None,
     executor: Executor | None = None,
     progress: bool = False,
-    also: Sequence[str] = (),
+    also: Annotated[Sequence[str], Doc("specs of further heuristics, such as easy:order=sjf")] = (),
 ) -> Evaluation:
     """Run the agents of all training seeds in a folder, and heuristics, on every case.
 
     Args:
         directory: the folder of a training, or ``learned:DIR,trust=yes`` to run Python files that the agents name.
         cases: episodes to test on.
-        metrics: keys of ``result.summary()`` of which less is better; by default what the agents were trained to reduce.
-        heuristics: specs of schedulers (for agents that switch nodes: of power policies); by default
-            :data:`~learning.training.heuristics.HEURISTICS`. With ``()`` there are only the agents' own values.
-        runs: test runs of each agent in which it samples its actions, spread over the cases (at least one on each). Each
-            has a seed of its own, from ``seed`` on; one greedy run on each case comes on top.
-        workers, executor: processes to run on. The result does not depend on them.
+        heuristics: :data:`~learning.training.heuristics.HEURISTICS` unless given. With ``()`` there are only the agents'
+            own values.
+        runs: spread over the cases (at least one on each). Each has a seed of its own, from ``seed`` on; one greedy run on
+            each case comes on top.
+        executor: takes the place of ``workers``.
         progress: show the progress on stderr.
-        also: specs of further heuristics.
 
     Raises InputError without an agent, and for an unknown metric or heuristic. Warns (UnfamiliarWarning) once per agent
     that meets situations far from its training, with the first such case. Warns (ModelWarning) if runs of agents have
@@ -306,8 +316,6 @@ def evaluate(
     kind, trust = agents[0].decides, trusted(directory)[1]
     if not isinstance(cases, Sequence) or not cases or not all(isinstance(case, Episode) for case in cases):
         raise InputError("evaluate, cases", "at least one episode, such as Days(…).all() has", cases)
-    if runs < 0:
-        raise InputError("evaluate, runs", "a number of test runs, 0 or more", runs)
     each = -(-runs // len(cases))
     tasks: list[_Task] = []
     for number, case in enumerate(cases):
@@ -326,14 +334,14 @@ def evaluate(
         for one in noted:
             unfamiliar.setdefault(one.agent, one)
     for one in unfamiliar.values():
-        warnings.warn(one, stacklevel=2)
+        warnings.warn(one, stacklevel=3)
     rows = [row for task, (rows, _) in zip(tasks, ended, strict=True) if task.training_seed is not None for row in rows]
     others = [row for task, (rows, _) in zip(tasks, ended, strict=True) if task.training_seed is None for row in rows]
     meta = {"agents": [str(folder) for folder in folders], "training": [agent.facts for agent in agents]}
     columns = ["heuristic", "case", *chosen, *ENDED, WHICH]
     found = Evaluation(pd.DataFrame(rows), pd.DataFrame(others, columns=columns), chosen, meta)
     if told := found.unlike():
-        warnings.warn(told, ModelWarning, stacklevel=2)
+        warnings.warn(told, ModelWarning, stacklevel=3)
     return found
 
 
@@ -366,6 +374,7 @@ def compared(
     return folders, agents, chosen, specs
 
 
+@checked
 def cases_of(
     directory: str | Path,
     workload: str,
@@ -374,8 +383,10 @@ def cases_of(
     first: int | None = None,
     time_unit: str | None = None,
     between: tuple[float, float] | None = None,
-    length: int | None = None,
-    count: int | None = None,
+    length: Annotated[int | None, Ge(1), Doc("test on every piece of N consecutive jobs")] = None,
+    count: Annotated[
+        int | None, Ge(1), Doc("only N of these pieces, or of the days in a folder, evenly spread")
+    ] = None,
 ) -> list[Episode]:
     """Return the cases of a test workload: all of it, or every piece of ``length`` jobs on a clock of its own.
 
@@ -420,7 +431,7 @@ def cases_of(
         return spread(pieces, count)
     if left := len(jobs) % length:
         told = f"the last {counted(left, 'job')} of {len(jobs):,} left out, too few for a piece of {length:,}"
-        warnings.warn(f"{workload}: {told}", ModelWarning, stacklevel=2)
+        warnings.warn(f"{workload}: {told}", ModelWarning, stacklevel=3)
     return pieces
 
 

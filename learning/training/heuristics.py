@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from cluster_sim.errors import InputError, counted
 from cluster_sim.files.source import running_no_new_files
 from cluster_sim.run.simulation import Simulation
+from cluster_sim.spelling import hint
+from cluster_sim.workload.fields import MORE_IS_BETTER, SUMMARY_METRICS, names
 from learning.tasks.episode_metrics import which_ended
 from schedulers import PowerPolicy, Scheduler
 from schedulers.policy.policy import PLUS, make_pair
@@ -81,6 +83,23 @@ def switches_nodes(kind: str, power: str | None) -> bool:
     from schedulers import make_power_policy
 
     return bool(getattr(make_power_policy(power), "switches", True))
+
+
+REWARD = "reward"
+"""Objective that is no metric: minus the mean sum of rewards."""
+
+
+def check_minimised(
+    where: str,
+    metric: str,
+    known: Sequence[str] = tuple(names(SUMMARY_METRICS)),
+    told: str = "a key of summary.json",
+) -> None:
+    """Raise InputError for a metric that is not among the ``known``, which are ``told``, or of which more is better."""
+    if metric in MORE_IS_BETTER:
+        raise InputError(where, f"a metric of which less is better ({', '.join(MORE_IS_BETTER)} are not)", metric)
+    if metric not in known:
+        raise InputError(where, told + hint(metric, known), metric)
 
 
 def metric_of(metrics: Mapping[str, Any] | pd.Series, name: str) -> float:

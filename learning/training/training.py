@@ -40,7 +40,7 @@ from learning.algorithms.rollouts import Trajectory, collect, episode_seeds
 from learning.algorithms.workers import processes
 from learning.networks.building import make_network
 from learning.networks.network import Network, one_thread
-from learning.tasks.episodes import Days, EpisodeSource, inputs_of
+from learning.tasks.episodes import Days, EpisodeSource, inputs_of, spread
 from learning.tasks.job_choice.teachers import FirstByOrder
 from learning.tasks.job_node.teachers import SchedulerTeacher
 from learning.tasks.jobs_and_nodes.teachers import SchedulerAndTimeout
@@ -53,7 +53,7 @@ from learning.training.familiarity import Familiarity
 from learning.training.heuristics import switches_nodes
 from learning.training.inputs import MakeEnvironment
 from learning.training.logs import CSV, Log, in_brief, read_metrics
-from learning.training.validation import Validation, check_names, objective_of, ratio, source_of, spread
+from learning.training.validation import Validation, check_names, objective_of, ratio, source_of
 
 if TYPE_CHECKING:
     from learning.tasks.environment import SchedulingEnv

@@ -10,12 +10,21 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from cluster_sim.errors import InputError, naming
-from cluster_sim.spelling import hint
-from cluster_sim.workload.fields import MORE_IS_BETTER, SUMMARY_METRICS, names
+from cluster_sim.workload.fields import SUMMARY_METRICS, names
 from learning.algorithms.rollouts import Trajectory, collect
-from learning.tasks.episodes import Drawn, Episode, EpisodeSource, Several, Trajectories, whole_pieces
+from learning.tasks.episodes import Drawn, Episode, EpisodeSource, Several, Trajectories, spread, whole_pieces
 from learning.training.algorithms import constraint_of
-from learning.training.heuristics import ENDED, WHICH, ended, metric_of, of_other_jobs, policies, run_on
+from learning.training.heuristics import (
+    ENDED,
+    REWARD,
+    WHICH,
+    check_minimised,
+    ended,
+    metric_of,
+    of_other_jobs,
+    policies,
+    run_on,
+)
 from learning.training.inputs import MakeEnvironment, validation_episodes
 
 if TYPE_CHECKING:
@@ -241,13 +250,6 @@ def _of_each(source: EpisodeSource, count: int, remainder: bool) -> list[list[Ep
     return [episodes]
 
 
-def spread(episodes: Sequence[T], count: int) -> list[T]:
-    """Return at most ``count`` of the episodes, or other things, evenly spread over them."""
-    if len(episodes) <= count:
-        return list(episodes)
-    return [episodes[i * len(episodes) // count] for i in range(count)]
-
-
 def ratio(value: float, reference: float) -> float:
     """Return value / reference; against 0, which allows no ratio, 1 + value: 1 for 0, and more for more."""
     return value / reference if reference else 1.0 + value
@@ -262,9 +264,6 @@ OBJECTIVES = {
     "bounded-slowdown": "mean_bounded_slowdown",
 }
 """Metrics, of which less is better, by the names of the rewards that are about them."""
-
-REWARD = "reward"
-"""Objective that is no metric: minus the mean sum of rewards."""
 
 
 def check_names(config: Config, environment: SchedulingEnv, objective: str) -> None:
@@ -282,19 +281,6 @@ def check_names(config: Config, environment: SchedulingEnv, objective: str) -> N
     shares = [most.partition(" of ")[2] for most in config.limits.values() if isinstance(most, str)]
     for spec in dict.fromkeys([*config.baselines, *shares]):
         policies(spec, environment.maker.kind, config.environment.model_dump(mode="json"), trust=True)
-
-
-def check_minimised(
-    where: str,
-    metric: str,
-    known: Sequence[str] = tuple(names(SUMMARY_METRICS)),
-    told: str = "a key of summary.json",
-) -> None:
-    """Raise InputError for a metric that is not among the ``known``, which are ``told``, or of which more is better."""
-    if metric in MORE_IS_BETTER:
-        raise InputError(where, f"a metric of which less is better ({', '.join(MORE_IS_BETTER)} are not)", metric)
-    if metric not in known:
-        raise InputError(where, told + hint(metric, known), metric)
 
 
 def objective_of(environment: SchedulingEnv) -> str:

@@ -79,7 +79,7 @@ class Board:
         self.jobs: list[Job] = [job for job in requests(workload.jobs) if not empty.why_impossible(job)]
         if left_out := len(workload) - len(self.jobs):
             text = f"{left_out} of {counted(len(workload), 'job')} can never run on it, and the optimum is without them"
-            warnings.warn(f"platform '{platform.id}': {text}", ModelWarning, stacklevel=3)
+            warnings.warn(f"platform '{platform.id}': {text}", ModelWarning, stacklevel=4)
         self.first_submission = float(columns["submit_time"].min()) if len(workload) else 0.0
         models = ProcessorModels(
             contention_models.make(platform.contention_model), power_models.make(platform.power_model)

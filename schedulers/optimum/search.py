@@ -23,15 +23,16 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from annotated_types import Ge, Gt
 from typing_extensions import Doc
 
 from cluster_sim.errors import InputError
 from cluster_sim.machine.placement import Placement
+from cluster_sim.options import checked
 from cluster_sim.platform.platform import Platform
 from cluster_sim.records.metrics import energy_delay_product, makespan
 from schedulers.optimum.board import Board
@@ -42,8 +43,9 @@ from schedulers.optimum.position import Position
 if TYPE_CHECKING:
     from cluster_sim.workload.workload import Workload
 
-OBJECTIVES = {"energy": "J", "makespan": "s", "edp": "J s"}
-"""Metrics of a run that can be minimised (energy_j, makespan_s and edp_js), with their units."""
+Objective = Literal["energy", "makespan", "edp"]
+OBJECTIVES: Mapping[Objective, str] = {"energy": "energy_j", "makespan": "makespan_s", "edp": "edp_js"}
+"""Metrics of a run that can be minimised."""
 
 TOLERANCE = 1e-12
 """Relative gain below which better schedules are not looked for: that much is rounding."""
@@ -63,7 +65,7 @@ class Optimum:
     positions of the search that were looked at.
     """
 
-    objective: str
+    objective: Objective
     waiting: bool
     value: float
     schedule: tuple[Scheduled, ...]
@@ -81,10 +83,11 @@ class Optimum:
         return Follow(self.schedule, f"optimum of {self.objective}{', with waiting' if self.waiting else ''}")
 
 
+@checked
 def optimum(
     platform: Platform,
     workload: Workload,
-    objective: Annotated[str, Doc("what is to be least")] = "energy",
+    objective: Annotated[Objective, Doc("what is to be least")] = "energy",
     waiting: Annotated[bool, Doc("also schedules in which a job waits although it would fit")] = False,
     max_nodes: Annotated[int, Ge(1), Doc("give up after N positions")] = 1_000_000,
     max_seconds: Annotated[float, Gt(0), Doc("give up after S seconds; by default never")] = math.inf,
@@ -98,16 +101,9 @@ def optimum(
 
     Contention and power are those of the platform's models; run times are the true ones; nodes are always on, there is
     no network, no memory limit, and jobs are not killed. Jobs that the platform can never hold are left out, as a
-    simulation rejects them. Raises InputError for an unknown objective, limits below 1 position or 0 s, nodes that
-    start OFF, and when no job fits. So it does for jobs with wishes that the search does not know
-    (``schedulers.optimum.board.UNSUPPORTED``).
+    simulation rejects them. Raises InputError for nodes that start OFF, and when no job fits. So it does for jobs with
+    wishes that the search does not know (``schedulers.optimum.board.UNSUPPORTED``).
     """
-    if objective not in OBJECTIVES:
-        raise InputError("optimum, objective", f"one of {', '.join(OBJECTIVES)}", objective)
-    if not max_nodes >= 1:
-        raise InputError("optimum, max_nodes", "1 or more", max_nodes)
-    if not max_seconds > 0.0:
-        raise InputError("optimum, max_seconds", "seconds above 0", max_seconds)
     board = Board(platform, workload)
     if not board.jobs:
         raise InputError("optimum, workload", "a job that the platform can hold", f"{len(workload)} jobs")
@@ -117,7 +113,7 @@ def optimum(
 class _Search:
     """Depth-first branch and bound, of the positions that follow one the most promising first."""
 
-    def __init__(self, board: Board, objective: str, waiting: bool):
+    def __init__(self, board: Board, objective: Objective, waiting: bool):
         self._board = board
         self._bounds = LowerBounds(board)
         self._objective = objective

@@ -107,6 +107,23 @@ def test_options_of_charts_are_the_command_s() -> None:
             assert flag.type.choices == option.choices
 
 
+@pytest.mark.parametrize(
+    ("line", "found"),
+    [
+        ("train training.yaml --seed 9223372036854775808", "is not in the range 0<=x<=9223372036854775807"),
+        ("train training.yaml --workers 0", "is not in the range x>=1"),
+        ("evaluate agent --workload log.swf --runs -1", "is not in the range x>=0"),
+        ("evaluate agent --workload log.swf --trajectories 0", "is not in the range x>=1"),
+        ("sweep grid.yaml --workers 0", "is not in the range x>=1"),
+        ("lesson grade class --limit 0", "expected a number above 0"),
+        ("reproduce pcbe --seeds 0", "is not in the range x>=1"),
+    ],
+)
+def test_options_have_the_bounds_of_their_declarations(refused: Callable[..., str], line: str, found: str) -> None:
+    """A value outside is refused before anything is read: none of these files is there."""
+    assert found in refused(*line.split(), *["--out", "out"] * ("grade" not in line))
+
+
 def test_defaults_are_those_of_a_simulation() -> None:
     """Who leaves a setting out on the command line gets what a caller of Simulation gets."""
     parameters = inspect.signature(Simulation).parameters

@@ -311,7 +311,7 @@ def test_what_is_wrong_ends_in_a_line(agents: Path, tmp_path: Path) -> None:
         ((agents, []), "evaluate, cases: expected at least one"),
         ((agents, Whole(case.platform, case.workload)), "evaluate, cases: expected at least one"),
         ((agents, [case.workload]), "evaluate, cases: expected at least one"),
-        ((agents, [case], ["energy_j"], ["fcfs"], -1), "evaluate, runs: expected a number of test runs, 0 or more"),
+        ((agents, [case], ["energy_j"], ["fcfs"], -1), "evaluate, runs: expected a whole number, 0 or more"),
     ):
         with pytest.raises(InputError, match=told):
             evaluate(*arguments)  # type: ignore[arg-type]

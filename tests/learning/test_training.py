@@ -29,7 +29,7 @@ from cluster_sim.workload import Workload
 from learning.algorithms.rollouts import collect
 from learning.algorithms.workers import begin_worker
 from learning.tasks.built_in_cases import mixed_jobs
-from learning.tasks.episodes import Episode
+from learning.tasks.episodes import Episode, spread
 from learning.tasks.job_node.rewards import rewards
 from learning.training import checkpoints
 from learning.training.agent import Agent
@@ -39,7 +39,7 @@ from learning.training.inputs import MakeEnvironment, training_episodes
 from learning.training.logs import read_metrics
 from learning.training.training import Training, TrainingSummary, check, last, train_one
 from learning.training.training_seeds import train
-from learning.training.validation import OBJECTIVES, Validated, Validation, spread
+from learning.training.validation import OBJECTIVES, Validated, Validation
 from schedulers import make_scheduler
 
 ROOT = Path(__file__).resolve().parents[2]

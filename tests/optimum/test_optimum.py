@@ -153,7 +153,7 @@ def test_jobs_that_never_fit_are_left_out() -> None:
 def test_wrong_input() -> None:
     """One line each that says what was expected."""
     platform, workload = Platform.homogeneous(nodes=1, cores=2), jobs((0, 1, 1))
-    with pytest.raises(InputError, match="one of energy, makespan, edp, found time"):
+    with pytest.raises(InputError, match="energy, makespan or edp, found time"):
         optimum(platform, workload, "time")
     with pytest.raises(InputError, match="max_nodes"):
         optimum(platform, workload, max_nodes=0)

@@ -13,7 +13,7 @@ from analysis.reproduce.drawing import schedule
 from analysis.reproduce.energy_scheduler import lopez
 from analysis.reproduce.paper import AS_RUN, AgentRow, ComputedPart, Measured, Paper, PaperFigure, ReproductionSetting
 from cluster_sim import Simulation
-from schedulers.optimum import optimum
+from schedulers.optimum import Objective, optimum
 
 if TYPE_CHECKING:
     from learning.tasks.episodes import Episode
@@ -93,7 +93,7 @@ def episode(inputs: Path, case: str) -> Episode:
     return Episode(platform, workload, name=case)
 
 
-def best_schedule(inputs: Path, objective: str, waiting: bool, figure: str, caption: str) -> Measured:
+def best_schedule(inputs: Path, objective: Objective, waiting: bool, figure: str, caption: str) -> Measured:
     """Measure the exact optimum, and draw its schedule."""
     platform, workload = lopez.experiment("1")
     found = optimum(platform, workload, objective, waiting)

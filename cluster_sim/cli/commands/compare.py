@@ -7,16 +7,19 @@ from typing import Any
 import click
 
 from cluster_sim.cli.group import Invocation, json_option, say, tell_json
-from cluster_sim.cli.options import count_option, given, simulation_options, specs_option
+from cluster_sim.cli.options import given, simulation_options, specs_option
 
 _schedulers = specs_option(
     "--scheduler", "-s", "schedulers", of="scheduler", required=True, metavar="S", help="Give it once for each run."
 )
 
 
-_replications = count_option(
+_replications = click.option(
     "--replications",
+    type=click.IntRange(min=1),
     default=1,
+    show_default=True,
+    metavar="N",
     help="Runs of each scheduler, with the seeds from --seed on; from 5 on means have 95 % confidence intervals.",
 )
 

@@ -13,7 +13,6 @@ from cluster_sim.cli.group import say
 from cluster_sim.cli.options import setting_option
 from cluster_sim.errors import FormatError, InputError, counted
 from cluster_sim.files.reading import STDIN
-from cluster_sim.run.settings import TIME_UNITS
 
 FORMATS = ("swf", "json", "csv", "yaml")
 
@@ -21,7 +20,7 @@ FORMATS = ("swf", "json", "csv", "yaml")
 @click.command(short_help="Convert a workload, a platform or results to another format.")
 @click.argument("source", type=click.Path(), metavar="IN")
 @click.argument("target", type=click.Path(), metavar="OUT")
-@setting_option("time_unit", f"what times in IN count: {', '.join(TIME_UNITS)}; s unless said otherwise")
+@setting_option("time_unit")
 @setting_option("time_zone")
 @setting_option("anonymise")
 @click.option(

@@ -8,33 +8,33 @@ from typing import Any
 
 import click
 
+from cluster_sim.cli.completion import Named
 from cluster_sim.cli.group import Invocation
-from cluster_sim.cli.options import count_option, out_option, setting_option, specs_option, workers_option
+from cluster_sim.cli.options import DeclaringCommand, out_option, setting_option
+from cluster_sim.extras import needed
 
 
-@click.command(short_help="Compare trained agents with all heuristics.")
+@click.command(
+    cls=DeclaringCommand,
+    declared_by="learning.training.evaluation:evaluate learning.training.evaluation:cases_of",
+    declared={
+        "length": {"flags": ("--trajectories",), "metavar": "N"},
+        "count": {"flags": ("--cases",), "metavar": "N"},
+        "metrics": {"flags": ("--metric",), "metavar": "M"},
+        "heuristics": {"flags": ("--heuristic",), "type": Named("scheduler"), "metavar": "S"},
+        "also": {"type": Named("scheduler"), "metavar": "S"},
+        "runs": {"metavar": "N"},
+        "seed": {"metavar": "N"},
+        "workers": {"metavar": "N"},
+    },
+    short_help="Compare trained agents with all heuristics.",
+)
 @click.argument("directory", type=click.Path(), metavar="DIR")
 @setting_option("workload", "as of run, or a folder of days", required=True)
 @setting_option("platform", "as of run; by default the one it was trained on, if it is one")
 @setting_option("first")
 @setting_option("slice")
 @setting_option("time_unit")
-@count_option("--trajectories", "length", help="Test on every piece of N consecutive jobs.")
-@count_option("--cases", "count", help="Only N of these pieces, evenly spread.")
-@click.option(
-    "--metric",
-    "metrics",
-    multiple=True,
-    metavar="M",
-    help="Key of summary.json; several times. [default: the objective]",
-)
-@specs_option(
-    "--heuristic", "heuristics", of="scheduler", metavar="S", help="Instead of all list heuristics; several times."
-)
-@specs_option("--also", of="scheduler", metavar="S", help="Besides the others, such as easy:order=sjf; several times.")
-@count_option("--runs", default=100, help="Test runs in which the agent samples its actions.")
-@count_option("--seed", least=0, default=0, help="Of the first test run.")
-@workers_option
 @out_option("Folder for the tables.")
 @click.pass_obj
 def evaluate(
@@ -46,6 +46,8 @@ def evaluate(
     agent samples, the reduction of its greedy run, and the spread of both over training seeds. The folder receives
     evaluation.csv, evaluation.txt, evaluation.json, runs.csv and heuristics.csv.
     """
+    with needed("evaluate", "torch"):
+        import torch  # noqa: F401
     from cluster_sim.cli.simulate import checksums, prepare
     from learning.training.evaluation import assumed, cases_of, compared
     from learning.training.evaluation import evaluate as compare

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     from analysis.explore.runs import ExploreSession
 
-HERE = ("127.0.0.1", "localhost", "::1")
-
 
 @click.command(short_help="Try schedulers in a browser, and step through their decisions.")
 @click.argument("directory", type=click.Path(), required=False, metavar="[DIR]")
@@ -26,7 +24,7 @@ HERE = ("127.0.0.1", "localhost", "::1")
 @specs_option("--scheduler", "-s", of="scheduler", metavar="S", help="Offer it, such as learned:agent.")
 @specs_option("--power-policy", of="power_policy", metavar="Q", help="Offer it, such as learned:agent.")
 @click.option("--scenario", type=click.Path(), metavar="FILE", help="Begin with a scenario that the page has saved.")
-@click.option("--host", default=HERE[0], show_default=True, metavar="H", help="Address to listen on.")
+@click.option("--host", default="127.0.0.1", show_default=True, metavar="H", help="Address to listen on.")
 @click.option("--port", type=click.IntRange(0, 65535), default=8050, show_default=True, metavar="N",
               help="Port to listen on; 0 takes a free one.")  # fmt: skip
 @click.option("--no-browser", is_flag=True, help="Do not open a browser, only say where the page is.")
@@ -47,7 +45,7 @@ def explore(
     """
     with needed("explore", "dash"):
         import dash  # noqa: F401
-    from analysis.explore.app import make_app_server
+    from analysis.explore.app import LOCAL, make_app_server
 
     if directory is not None and (any(offered.values()) or scenario):
         raise InputError("explore", "either DIR, a run to look at, or what to offer for runs", "both")
@@ -56,7 +54,7 @@ def explore(
     invocation.tell_warnings()
     address = f"http://{f'[{host}]' if ':' in host else host}:{server.socket.getsockname()[1]}/"
     click.echo(f"The page is {address} (Ctrl-C ends it)")
-    if host not in HERE:
+    if host not in LOCAL:
         say("warning: anyone who reaches this address can look at the page and run simulations in it")
     if not no_browser:
         import webbrowser

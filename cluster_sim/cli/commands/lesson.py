@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cluster_sim.cli.options import Seconds, check_out, count_option
+from cluster_sim.cli.options import DeclaringCommand, check_out
 from cluster_sim.errors import InputError
 from cluster_sim.extras import needed, pip_line
 
@@ -16,13 +16,19 @@ if TYPE_CHECKING:
     from analysis.lessons.grading import Marks
 
 
-@click.command(short_help="Points by student and exercise for what a class handed in.")
+@click.command(
+    cls=DeclaringCommand,
+    declared_by="analysis.lessons.grading:grade",
+    declared={
+        "exercises_file": {"flags": ("--exercises",), "type": click.Path(), "metavar": "FILE.py"},
+        "limit_s": {"flags": ("--limit",), "metavar": "S"},
+        "workers": {"metavar": "N"},
+    },
+    short_help="Points by student and exercise for what a class handed in.",
+)
 @click.argument("folder", type=click.Path())
 @click.option("--out", type=click.Path(), metavar="FILE.csv", help="Write the points as CSV, too.")
-@click.option("--exercises", type=click.Path(), metavar="FILE.py", help="A Python file with exercises of your own.")
-@click.option("--limit", type=Seconds(), default=120, show_default=True, metavar="S", help="Seconds for each file.")
-@count_option("--workers", default=1, help="Students at a time.")
-def grade(folder: str, out: str | None, exercises: str | None, limit: float, workers: int) -> None:
+def grade(folder: str, out: str | None, **options: Any) -> None:
     """Run what a class handed in, and print points by student and exercise.
 
     FOLDER has a subfolder for each student, with notebooks or Python files in it, or one such file for each student. Each
@@ -43,7 +49,7 @@ def grade(folder: str, out: str | None, exercises: str | None, limit: float, wor
         for remark in marks.remarks:
             say(f"{marks.student}: {remark}")
 
-    marks = marks_of(folder, limit, exercises, workers, tell)
+    marks = marks_of(folder, tell=tell, **options)
     if out is not None:
         write_bytes(out, marks.csv())
     table = marks.table().drop(columns="remarks").set_index("student")

@@ -13,9 +13,8 @@ if TYPE_CHECKING:
     from cluster_sim.platform.platform import Platform
     from schedulers.optimum import Optimum
 
-METRICS = {"energy": ("energy_j", "J"), "makespan": ("makespan_s", "s"), "edp": ("edp_js", "J s")}
 SEARCH: dict[str, dict[str, Any]] = {
-    "objective": {"type": click.Choice(list(METRICS))},
+    "objective": {},
     "waiting": {},
     "max_nodes": {"metavar": "N"},
     "max_seconds": {"metavar": "S", "default": None},
@@ -59,7 +58,7 @@ def optimum(invocation: Invocation, schedulers: tuple[str, ...], out: str | None
     runs = {name: simulate(settings, name, platform, workload, invocation) for name in dict.fromkeys(schedulers)}
     if runs:
         click.echo("")
-    metric, unit = METRICS[found.objective]
+    metric, unit = _metric(found)
     width = max(map(len, runs), default=0)
     for name, result in runs.items():
         value = float(result.summary()[metric])
@@ -72,9 +71,18 @@ def optimum(invocation: Invocation, schedulers: tuple[str, ...], out: str | None
         click.echo(f"\nThe results are in {out}")
 
 
+def _metric(found: Optimum) -> tuple[str, str]:
+    """Return the metric that is least, and its unit."""
+    from cluster_sim.workload.fields import unit_of
+    from schedulers.optimum.search import OBJECTIVES
+
+    metric = OBJECTIVES[found.objective]
+    return metric, unit_of(metric)
+
+
 def _answer(found: Optimum, platform: Platform) -> str:
     """Describe the schedule found: its value, whether it is proven, and a line for each start."""
-    unit = METRICS[found.objective][1]
+    _, unit = _metric(found)
     waiting = "with waiting" if found.waiting else "without waiting"
     proof = f"proven, {found.nodes_explored} positions looked at"
     if not found.proven:

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from cluster_sim.cli.group import Invocation, say
-from cluster_sim.cli.options import DeclaringCommand, out_option, workers_option
+from cluster_sim.cli.options import DeclaringCommand, out_option
 from cluster_sim.errors import InputError, printable
 
 ALL = "all"
@@ -15,24 +15,20 @@ ALL = "all"
 
 @click.command(
     cls=DeclaringCommand,
-    declared_by="analysis.reproduce.paper:ReproductionSetting",
+    declared_by="analysis.reproduce.paper:ReproductionSetting analysis.reproduce.runner:reproduce",
     declared={
         "quick": {},
+        "inputs": {"default": None, "metavar": "FOLDER"},
         "agents": {"type": click.Path(file_okay=False, exists=True), "metavar": "FOLDER"},
         "seeds": {"metavar": "N"},
+        "workers": {"metavar": "N"},
     },
     short_help="Reproduce a published paper's tables and figures.",
 )
 @click.argument("name", metavar="NAME")
 @out_option("Folder for the results.")
-@click.option(
-    "--inputs",
-    metavar="FOLDER",
-    help="The papers' inputs. [default: the environment variable CLUSTER_SIM_INPUTS, else ../shared]",
-)
 @click.option("--no-training", is_flag=True, help="Do not train the agents that are not in --agents.")
 @click.option("--pictures", is_flag=True, help="Leave every figure as a PNG, too, drawn by a Chromium on the PATH.")
-@workers_option
 @click.pass_obj
 def reproduce(
     invocation: Invocation,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cluster_sim.cli.group import RUNS_FAILED, Invocation, json_option, say, tell_json
-from cluster_sim.cli.options import out_option, workers_option
+from cluster_sim.cli.options import DeclaringCommand, out_option
 from cluster_sim.extras import needed
 
 if TYPE_CHECKING:
@@ -21,14 +21,17 @@ TABLE, RESULTS = "table.csv", "results.csv"
 _SHOWN = 30
 
 
-@click.command(short_help="Run a grid of platforms, workloads, schedulers, policies and seeds.")
+@click.command(
+    cls=DeclaringCommand,
+    declared_by="analysis.sweep.session:sweep",
+    declared={"workers": {"metavar": "N"}, "resume": {}},
+    short_help="Run a grid of platforms, workloads, schedulers, policies and seeds.",
+)
 @click.argument("config", type=click.Path(), metavar="CONFIG")
 @out_option("Folder for the results.")
-@workers_option
 @click.option(
     "--dask", metavar="ADDRESS", help="Run on a dask cluster instead: tcp://HOST:PORT, or its scheduler file."
 )
-@click.option("--resume", is_flag=True, help="Run only what is missing in the folder, and what failed.")
 @click.option("--report", is_flag=True, help="Leave figures of the metrics, too, report.html.")
 @json_option
 @click.pass_obj

@@ -8,21 +8,22 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cluster_sim.cli.group import Invocation
-from cluster_sim.cli.options import count_option, given, out_option, workers_option
+from cluster_sim.cli.options import DeclaringCommand, given, out_option
 from cluster_sim.errors import naming
 
 if TYPE_CHECKING:
     from learning.training.training import TrainingSummary
 
 
-@click.command(short_help="Train an agent that schedules.")
+@click.command(
+    cls=DeclaringCommand,
+    declared_by="learning.training.configuration:Config",
+    declared={name: {"default": None, "metavar": "N"} for name in ("iterations", "seed", "seeds", "workers")},
+    short_help="Train an agent that schedules.",
+)
 @click.argument("config", type=click.Path(), metavar="CONFIG")
 @out_option("Folder for the agent.")
 @click.option("--resume", is_flag=True, help="Go on from the last checkpoint in the folder, if there is one.")
-@count_option("--iterations", least=0, help="In place of the configuration's.")
-@count_option("--seed", least=0, help="In place of the configuration's.")
-@count_option("--seeds", help="So many trainings, each in DIR/seed-…")
-@workers_option
 @click.option("--report", is_flag=True, help="Leave a report.html, too: what the agents reach, curves, settings.")
 @click.pass_obj
 def train(invocation: Invocation, config: str, out: str, resume: bool, report: bool, **keys: Any) -> None:
@@ -30,7 +31,7 @@ def train(invocation: Invocation, config: str, out: str, resume: bool, report: b
 
     The folder receives config.yaml, metrics.csv, TensorBoard's events, the last checkpoint and the best agent, which
     is then a scheduler like any other: --scheduler learned:DIR. A training that was killed goes on with --resume, to
-    the same weights as one that was not.
+    the same weights as one that was not. --iterations, --seed, --seeds and --workers replace the file's keys.
     """
     from cluster_sim.cli.simulate import prepare
     from learning.training.configuration import read_config
@@ -61,7 +62,7 @@ def train(invocation: Invocation, config: str, out: str, resume: bool, report: b
 def _told(summary: TrainingSummary) -> str:
     """Return a line about a training: what the best agent reaches, when it was found, and against what."""
     from analysis.tables.wording import change, label_of
-    from learning.training.validation import REWARD
+    from learning.training.heuristics import REWARD
 
     found = f"after {summary.best_iteration} of {summary.iterations} iterations"
     objective = label_of(REWARD) if summary.objective == REWARD else summary.objective

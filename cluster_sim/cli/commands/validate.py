@@ -11,7 +11,7 @@ from cluster_sim.errors import printable
 
 @click.command(short_help="Check a workload, a platform, a configuration, results or an agent.")
 @click.argument("source", type=click.Path(), metavar="FILE")
-@setting_option("time_unit", "what times in FILE count; s unless said otherwise")
+@setting_option("time_unit")
 @json_option
 def validate(source: str, time_unit: str | None, as_json: bool) -> None:
     """Check a file, or a folder that run or train left, and tell in a few lines what it holds.
