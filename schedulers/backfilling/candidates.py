@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from cluster_sim.run.view import View
+from cluster_sim.workload.jobs import Job
 from schedulers.backfilling.job_queue import JobQueue, rank
-from schedulers.backfilling.plans import Plan
+from schedulers.backfilling.plans import Plan, Promise
+from schedulers.backfilling.profile_plan import ProfilePlan
+from schedulers.backfilling.promises import Promises
 from schedulers.queue.orders import JobOrder
 
 if TYPE_CHECKING:
@@ -41,6 +45,31 @@ def ranked(queue: JobQueue, places: Iterable[int], order: JobOrder, now: float) 
     if not jobs:
         return np.array([], np.int64)
     return np.array([*jobs], np.int64)[rank(list(jobs.values()), order, now)]
+
+
+def improvable(queue: JobQueue, plan: ProfilePlan, promises: Promises) -> Iterator[tuple[Job, Promise]]:
+    """Yield the jobs that may find an earlier start than promised, in the order of the queue.
+
+    Who takes a job promises it that start before taking the next one.
+    """
+    again = True
+    while again:
+        starts = promises.times(queue.jobs)
+        first, again = 0, False
+        while first < queue.stop:
+            worth = plan.could_be_earlier(queue.requests(first)[0], starts[first:])
+            for place in (first + np.flatnonzero(worth)).tolist():
+                job = queue.jobs[place]
+                if job is None or not plan.can_be_earlier(job, old := promises.of(job)):
+                    continue
+                yield job, old
+                if promises.of(job) is not old:
+                    # One that was to start some day kept room for itself, which may serve any other such job.
+                    again = again or starts[place] == math.inf
+                    first = place + 1  # what it has left may serve a job behind it
+                    break
+            else:
+                break
 
 
 def _some_at_once(queue: JobQueue, plan: Plan, places: npt.NDArray[np.int64]) -> Iterator[int]:

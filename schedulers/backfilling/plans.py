@@ -12,6 +12,7 @@ A backfilling pass asks its plan where a job can start now without breaking a pr
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
@@ -49,6 +50,10 @@ class Promise(NamedTuple):
     def end(self, job: Job) -> float:
         """Return until when it is planned to hold its cores, s."""
         return planned_end(job, self.time + self.delay)
+
+
+NEVER = Promise(math.inf)
+"""Promise of a job that has none."""
 
 
 class Plan(Protocol):

@@ -14,7 +14,7 @@ from cluster_sim.machine.running import Running
 from cluster_sim.run.decisions import Hold
 from schedulers.backfilling.availability_profile import Amount, AvailabilityProfile
 from schedulers.backfilling.boots import Boots
-from schedulers.backfilling.plans import Promise, refusal, worth_trying
+from schedulers.backfilling.plans import NEVER, Promise, refusal, worth_trying
 from schedulers.backfilling.timeline import Timeline, planned_end, planned_time
 
 if TYPE_CHECKING:
@@ -315,12 +315,32 @@ class ProfilePlan:
             self.profile.give(start, promise.end(job), self._amount(job, promise.placement))
             self._boots.remove(job)
 
-    def give_back(self, running: Running, until: float) -> None:
-        """Give back what a job has that ended before it was expected to."""
-        if until > latest(self._view.now):
-            self.profile.give(self._view.now, until, self._held(running))
-            if until == math.inf:
-                self._endless = self._endless - self._held(running)
+    def replace(self, job: Job, old: Promise, only_earlier: bool) -> Promise | None:
+        """Make another promise in place of one (NEVER: of none), and return that which holds then.
+
+        The old promise stays if the new one is later, and with ``only_earlier`` also if it is for the same time.
+        """
+        if old is not NEVER:
+            self.withdraw(job, old)
+        new = self.promise(job)
+        if old is NEVER and not only_earlier:
+            return new
+        if new is not None:
+            if latest(new.ready) < old.ready if only_earlier else new.ready <= latest(old.ready):
+                return old if new == old else new
+            self.withdraw(job, new)
+        if old is not NEVER:
+            self.keep(job, old)
+        return old
+
+    def give_back(self, running: Running, until: float) -> bool:
+        """Give back what a job has that was expected to end then, s; return whether it ended before."""
+        if until <= latest(self._view.now):
+            return False
+        self.profile.give(self._view.now, until, self._held(running))
+        if until == math.inf:
+            self._endless = self._endless - self._held(running)
+        return True
 
     def shorten(self, running: Running, promise: Promise) -> bool:
         """Give back the boot that a job started as promised does not need; return whether there was one."""

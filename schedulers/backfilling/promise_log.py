@@ -7,15 +7,21 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from cluster_sim.engine import latest
-from cluster_sim.machine.reason import FITS
+from cluster_sim.machine.reason import FITS, Reason, ReasonKind
 from cluster_sim.run.decisions import Decision, Hold, Reserve, Start
 from cluster_sim.run.view import View
+from schedulers.backfilling.job_queue import JobQueue
 from schedulers.backfilling.plans import Plan, Promise
+from schedulers.backfilling.profile_plan import ProfilePlan
 from schedulers.backfilling.promise_losses import CAPPED, GOES_FIRST, Losses
 from schedulers.backfilling.timeline import Timeline
 
 if TYPE_CHECKING:
     from cluster_sim.workload.jobs import Job
+
+
+NOT_MOVED = Reason(ReasonKind.NOT_MOVED)
+"""Reason for which a job waits for its promise though nothing is in its way: the job that was moved after its turn."""
 
 
 class PromiseLog:
@@ -75,6 +81,13 @@ class PromiseLog:
             yield Reserve(job, time, promise.placement, self._why_later(job) if time > latest(last) else "")
         elif job.index in self._promised:
             yield self._taken_back(job)
+
+    def kept_back(self, plan: ProfilePlan, queue: JobQueue) -> Iterator[Decision]:
+        """Tell which jobs would fit now, and wait for the sake of a promise."""
+        view = self._view
+        for _, job in queue.waiting() if (free := view.free_total) else ():
+            if job.requested_cores <= free and view.is_pending(job) and not view.shortage(job, self._memory):
+                yield Hold(job, NOT_MOVED) if plan.could_start(job) else plan.refusal(job)
 
     def first_held(self, plan: Plan, job: Job, promise: Promise | None, is_only_one: bool) -> Iterator[Decision]:
         """Tell of a job that jobs behind it may not delay; without a log only if it ``is_only_one`` and something changed."""

@@ -15,6 +15,7 @@ from cluster_sim.run.view import View
 
 if TYPE_CHECKING:
     from cluster_sim.machine.free import Free
+    from cluster_sim.machine.guest_requests import Departure
     from cluster_sim.workload.jobs import Job
 
 EXTENSIONS_S = (60, 300, 900, 1800, 3600, 7200, 18000, 36000, 72000, 180000, 360000)
@@ -187,13 +188,41 @@ class Timeline:
                     free.release(running)
             yield time, free
 
-    def is_late(self) -> bool:
+
+class ExpectedReturns:
+    """When nodes in transition and guests' cores should be back, as a plan was made that counts on them."""
+
+    def __init__(self, view: View):
+        self._view = view
+        self.capacity_changes = (
+            -1
+        )  #: Of the machine, when the plan was made; -1: the plan cannot follow what came since.
+        self._usable = 0  # nodes that have not failed and are not withheld
+        self._ends: dict[int, float] = {}  # by node in transition, s
+        self._guests: frozenset[Departure] = frozenset()
+
+    def mark_changed(self) -> None:
+        """Note a change that the plan cannot follow."""
+        self.capacity_changes = -1
+
+    def are_late(self) -> bool:
         """Return whether a node in transition, or cores of a guest, should be back by now and are not."""
-        this_instant = latest(self._view.now)
         ends, guests = self._view.machine.transition_ends, self._view.machine.guests
-        if ends and min(ends.values()) <= this_instant:
-            return True
-        return bool(guests) and min(guest.expected_end for guest in guests) <= this_instant
+        if not (ends or guests):
+            return False
+        return min([*ends.values(), *(guest.expected_end for guest in guests)]) <= latest(self._view.now)
+
+    def renew(self) -> bool:
+        """Take all as it is now; return whether nodes or cores are back earlier than expected."""
+        machine, this_instant = self._view.machine, latest(self._view.now)
+        usable, guests = machine.powered_on | machine.powered_off, frozenset(machine.guests)
+        are_early = any(usable[node] and end > this_instant for node, end in self._ends.items())
+        are_early = are_early or any(guest.expected_end > this_instant for guest in self._guests - guests)
+        usable[list(machine.transition_ends)] = True
+        before, self._usable = self._usable, int((usable & ~machine.withheld).sum())
+        self._ends, self._guests = dict(machine.transition_ends), guests
+        self.capacity_changes = machine.capacity_changes
+        return are_early or self._usable > before
 
 
 def put_off(running: Running, now: float) -> None:
