@@ -113,13 +113,6 @@ class FreshActors:
                   controls={RANDOM_PLAY: partial(_apart, f"{start}/{RANDOM_PLAY}/runs", runs)}, group=AS_RUN)
             for test, runs in tests.items()
         ]  # fmt: skip
-        found += [
-            Claim(f"{start}/pictures/{test}/worst", f"{test}: energy of the worst run, {self.case}", f"{max(runs):g}", "kJ",
-                  PICTURES, partial(_worst, f"{start}/runs"), AMONG, kind=Kind.OURS,
-                  controls={RANDOM_PLAY: partial(_worst, f"{start}/{RANDOM_PLAY}/runs")}, group=AS_RUN,
-                  several="hundreds of runs")
-            for test, runs in tests.items()
-        ]  # fmt: skip
         if len(tests) > 1:
             found.append(
                 Claim(f"{start}/pictures/mildest", f"how often the worst run of the mildest of {len(tests)} hundreds is at least "
@@ -152,13 +145,10 @@ def _all_apart(ours: str, tests: Mapping[str, Sequence[float]], values: Values) 
     return nearest > SMIRNOV * sqrt(2.0 / RUNS)
 
 
-def _worst(ours: str, values: Values) -> list[float]:
-    """Return the greatest energy of each hundred, kJ."""
-    return [max(runs) / 1e3 for runs in values[ours]]
-
-
 def _mildest(worst: str, printed: float, count: int, values: Values) -> float:
     """Return how often the mildest of ``count`` of our hundreds is at least as mild as printed, %."""
+    if len(values[worst]) < HUNDREDS:
+        raise KeyError(f"{worst} of {HUNDREDS} hundreds")
     others = sum(value < printed for value in values[worst])
     return 100.0 * (1.0 - comb(others, count) / comb(len(values[worst]), count))
 
