@@ -363,13 +363,16 @@ def with_options(
         types = {name: get_args(hint)[0] if get_origin(hint) is Annotated else hint for name, hint in hints.items()}
         options = [each.replace(annotation=types[name]) for name, each in inspect.signature(model).parameters.items()]
         signature = own.replace(parameters=[next(iter(own.parameters.values())), *options])
+        by_name = [each.name for each in options if each.kind is each.KEYWORD_ONLY]
+        by_place = len(options) - len(by_name)
 
         @wraps(function)
         def call(thing: Thing, *arguments: P.args, **options: P.kwargs) -> Made:
             try:
                 signature.bind(thing, *arguments, **options)
             except TypeError as error:
-                raise TypeError(f"{function.__name__}() {error}") from None
+                told = f"; name these options: {', '.join(by_name)}" if len(arguments) > by_place else ""
+                raise TypeError(f"{function.__name__}() {error}{told}") from None
             return function(thing, model(*arguments, **options))
 
         units = {name: f" ({option.unit})" if option.unit else "" for name, option in options_of(model).items()}

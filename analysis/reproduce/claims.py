@@ -16,6 +16,8 @@ from enum import StrEnum
 from statistics import median
 from typing import Any
 
+import pandas as pd
+
 from cluster_sim.errors import InputError
 
 Values = Mapping[str, Any]
@@ -335,3 +337,8 @@ def cells_of(table: str) -> Iterator[tuple[str, str, str]]:
         for column, cell in zip(columns, row[1:], strict=True):
             if cell.strip() != "-":
                 yield row[0].strip(), column, cell.strip()
+
+
+def rank_correlation(first: Sequence[float], second: Sequence[float]) -> float:
+    """Return Spearman's rank correlation; equal values have the mean of their ranks."""
+    return float(pd.Series(first).rank().corr(pd.Series(second).rank()))

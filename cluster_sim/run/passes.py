@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Protocol
 
-from simpy.events import URGENT, Event
+from simpy.events import URGENT, Event, EventPriority
 
 from cluster_sim.engine import REACT, RESERVE, SCHEDULE
 from cluster_sim.errors import SimulationError, StallError, counted
@@ -40,16 +40,18 @@ class BlocksQueue(Protocol):
 
     It sets ``blocked_by`` in a pass: before that job no other starts, nor any that is submitted later. As long as it waits,
     and fewer cores are free than it requests, there is no pass for jobs that end or join the queue behind it, nor for nodes
-    that are switched. It may also set ``refused_at``, to the machine's ``version`` when that job did not fit: then there is
-    no such pass either until the version changes. It leaves this out, or None, where another look at the same machine may
-    find a place, as with nodes in random order.
+    that are switched. ``refused_at`` is the machine's ``version`` when that job did not fit: then there is no such pass
+    either until the version changes. It is None where another look at the same machine may find a place, as with nodes in
+    random order.
     """
 
     blocked_by: Job | None
+    refused_at: object
 
 
 class _NeverBlocks:
     blocked_by: Job | None = None
+    refused_at: object = None
 
 
 class Passes:
@@ -97,7 +99,7 @@ class Passes:
         hub.guest_left.append(self.request)
         self._kept_back = kept_back
         self._names_head = hasattr(type(scheduler), "blocked_by")
-        skips = self._names_head and not self._follows_submissions
+        skips = self._names_head and hasattr(scheduler, "refused_at") and not self._follows_submissions
         self._blocking: BlocksQueue = scheduler if skips else _NeverBlocks()
         hub.queued.append(self._job_came if skips else self.request)
         hub.vacated.append(self._job_left if skips else self.request)
@@ -166,7 +168,7 @@ class Passes:
         if others is not None and len(others) > 1:
             return False
         cores = self._machine.cores
-        lacks = head.requested_cores > cores.free_total or getattr(self._blocking, "refused_at", None) is cores.version
+        lacks = head.requested_cores > cores.free_total or self._blocking.refused_at is cores.version
         return lacks and self._live.pending.get(head.index) is head
 
     def _nodes_changed(self, nodes: Sequence[int], state: NodeState) -> None:
@@ -205,10 +207,10 @@ class Passes:
             self._guard_against_stalls()
         if before and not self._is_to_reserve:
             self._is_to_reserve = True
-            self._env.at(now, RESERVE, RESERVE).callbacks.append(self._take_turn)
+            self._env.at(now, RESERVE).callbacks.append(self._reserve)
         if not self._is_to_react:
             self._is_to_react = True
-            self._env.at(now, REACT, REACT).callbacks.append(self._take_turn)
+            self._env.at(now, REACT).callbacks.append(self._react)
 
     def _guard_against_stalls(self) -> None:
         """Raise StallError if the policy only asks to be woken again while jobs wait and nothing runs, without end."""
@@ -248,20 +250,24 @@ class Passes:
         finally:
             self.power_decides = self._reserving = False
 
-    def _take_turn(self, event: Event) -> None:
+    def _reserve(self, event: Event) -> None:
+        """Let the power policy decide before the scheduler's pass."""
+        self._is_to_reserve, self._reserving = False, True
+        self._take_turn(RESERVE)
+        self._reserving = False
+
+    def _react(self, event: Event) -> None:
+        """Let the power policy decide after the scheduler's pass."""
+        self._is_to_react = False
+        self._take_turn(REACT)
+        self._news.vacated.clear()
+
+    def _take_turn(self, turn: EventPriority) -> None:
         """Let the power policy's process go on, to where it waits for its next turn."""
-        turn, due, self.power_turn = event.value, self.power_turn, Event(self._env)
-        self._reserving = turn == RESERVE
-        if self._reserving:
-            self._is_to_reserve = False
-        else:
-            self._is_to_react = False
+        due, self.power_turn = self.power_turn, Event(self._env)
         self.power_decides = True
         self._env.deliver(due, turn)
         self.power_decides = False
-        if not self._reserving:
-            self._news.vacated.clear()
-        self._reserving = False
 
     def wake_is_planned(self) -> None:
         """Note that the scheduler will be woken.

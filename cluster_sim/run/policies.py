@@ -94,6 +94,8 @@ class Scheduler:
     #: Power policy that it brings, where it also switches nodes; no other one switches nodes beside it.
     power_policy: PowerPolicy | None = None
 
+    refused_at: object = None  #: See :class:`~cluster_sim.run.passes.BlocksQueue`.
+
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {describe(self)}>"
 

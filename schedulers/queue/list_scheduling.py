@@ -48,7 +48,6 @@ class ListScheduler(Scheduler):
     """
 
     blocked_by: Job | None = None  #: See :class:`~cluster_sim.run.passes.BlocksQueue`.
-    refused_at: object = None
 
     @checked
     def __init__(

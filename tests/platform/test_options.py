@@ -158,7 +158,7 @@ def test_a_spec_says_numbers_as_they_are() -> None:
     """A spec makes the same thing again, digit by digit."""
     for seconds in (1234567.0, 300.0001, 0.1, 1e-9, 60.0):
         made = make_power_policy(IdleTimeout(seconds).spec)  # type: ignore[attr-defined]
-        assert made._timeout == seconds  # type: ignore[attr-defined]
+        assert made.seconds == seconds  # type: ignore[attr-defined]
 
     class Patient(IdleTimeout):
         """One of somebody's own, which no spec names."""
@@ -204,6 +204,10 @@ def test_a_model_makes_the_arguments_of_a_function() -> None:
             framed("x", **options)
     with pytest.raises(TypeError, match=r"^framed\(\) got an unexpected keyword argument 'depth'$"):
         framed("x", depth=1)  # type: ignore[call-arg]
+    with pytest.raises(
+        TypeError, match=r"^framed\(\) too many positional arguments; name these options: width, sides$"
+    ):
+        framed("x", "blue", 3)  # type: ignore[call-arg]
 
 
 def test_every_option_says_what_it_means() -> None:

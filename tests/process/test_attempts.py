@@ -448,6 +448,8 @@ def test_a_saved_gap_that_is_none_is_refused(row: object, tmp_path: Path) -> Non
         ("guests", [["a", 0, "0", 1.0, None, 0.0]], "[a guest's name; its node by its position; from when and until"),
         ("guests", [["a", 0, 3.0, 1.0, None, 0.0]], "[a guest's name; its node by its position; from when and until"),
         ("guests", [["a", 0, 0.0, 1.0]], "[a guest's name; its node by its position; from when and until"),
+        ("power_caps", None, "a list, found null"),
+        ("reservations", "lab", "a list, found lab"),
     ],
 )
 def test_saved_conditions_of_another_type_are_refused(key: str, value: object, expected: str, tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ import math
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import stats
 
 from analysis.reproduce.claims import (
     AMONG,
@@ -24,6 +25,7 @@ from analysis.reproduce.claims import (
     last_place,
     of_runs,
     points,
+    rank_correlation,
     relative,
 )
 from cluster_sim.errors import InputError
@@ -174,3 +176,10 @@ def test_a_published_value_that_is_no_number_is_told() -> None:
     """In one line."""
     with pytest.raises(InputError, match="published value: expected a number, found 12 W"):
         verdict("12 W", 12.0, PRINTED)
+
+
+def test_rank_correlation_is_spearmans() -> None:
+    """With ties, which have the mean of their ranks, as scipy has it; ranks alone count, not values."""
+    first, second = [3.0, 1.0, 2.0, 2.0, 9.0], [2.0, 2.0, 2.0, 7.0, 8.0]
+    assert rank_correlation(first, second) == pytest.approx(stats.spearmanr(first, second)[0])
+    assert rank_correlation([1, 2, 3], [10, 100, 1000]) == pytest.approx(1.0)

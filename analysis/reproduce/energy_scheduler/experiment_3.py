@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-import numpy as np
-
 from analysis.reproduce.agents import SUMMARIES, agent_parts, as_published, both_reductions, left_out
-from analysis.reproduce.claims import HOLDS, Claim, Kind, Values, points
+from analysis.reproduce.claims import HOLDS, Claim, Kind, Values, points, rank_correlation
 from analysis.reproduce.energy_scheduler import lopez
 from analysis.reproduce.energy_scheduler.as_run import FreshActors
 from analysis.reproduce.energy_scheduler.experiment_1 import CITATION, HEURISTICS
@@ -80,17 +78,17 @@ def heuristic_claims(sources: tuple[str, str, str, str], energy: str, edp: str) 
               random, lambda v: v[f"3/{RANDOM}/energy least"] <= v[f"3/{BEST}/energy"] / (1 - float(energy) / 100)
               <= v[f"3/{RANDOM}/energy greatest"], HOLDS, kind=Kind.OURS),
         Claim("correlated", "energy and EDP rank the heuristics alike (rank correlation above 0.9)", "yes", "", reached,
-              lambda v: _rank_correlation(v) > 0.9, HOLDS),
+              lambda v: _order_kept(v) > 0.9, HOLDS),
         Claim("greedy", "the contention-aware greedy is better than its luckiest agent (3.46 %)", "yes", "",
               implied, lambda v: lopez.reduction(v, "3", "energy", GREEDY, BEST) > 3.46, HOLDS, kind=Kind.OURS),
     ]  # fmt: skip
     return [replace(claim, group=HEURISTICS) for claim in found]
 
 
-def _rank_correlation(values: Values) -> float:
-    energy, edp = (np.array(list(lopez.of_pairs(values, "3", metric).values())) for metric in ("energy", "EDP"))
-    ranks = np.array([array.argsort().argsort() for array in (energy, edp)], dtype=float)
-    return float(np.corrcoef(ranks)[0, 1])
+def _order_kept(values: Values) -> float:
+    """Return the rank correlation of the pairs' energy with their EDP."""
+    energy, edp = (list(lopez.of_pairs(values, "3", metric).values()) for metric in ("energy", "EDP"))
+    return rank_correlation(energy, edp)
 
 
 def claims() -> Sequence[Claim]:

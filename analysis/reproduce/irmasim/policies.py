@@ -18,9 +18,8 @@ from pathlib import Path
 from statistics import mean, median
 
 import numpy as np
-import pandas as pd
 
-from analysis.reproduce.claims import HOLDS, Claim, Kind, Values
+from analysis.reproduce.claims import HOLDS, Claim, Kind, Values, rank_correlation
 from analysis.reproduce.drawing import bars
 from analysis.reproduce.irmasim.cluster import CLUSTERS, MODELS, NPB, cluster, of_profiles, run
 from analysis.reproduce.paper import AS_RUN, ComputedPart, Measured, PaperFigure
@@ -123,7 +122,7 @@ def grouping(inputs: Path, reading: str, load: float, seeds: int) -> Measured:
             energy.append(mean(float(result.summary()["energy_j"]) for result in results))
             together.append(mean(map(grouped, results)))
             found.runs += len(results)
-        found.values[start].append(_rank_correlation(energy, together))
+        found.values[start].append(rank_correlation(energy, together))
         found.values[f"{start}/spread"].append(max(energy) / min(energy))
     return found
 
@@ -204,11 +203,7 @@ def _of_grouping(values: Values, name: str) -> float:
     """Return the rank correlation of a policy's energy with how it groups jobs."""
     pairs = [f"policy/{job}/{node}/{name}" for job in DIFFERENT_JOBS for node in NODES]
     energy, together = ([values[pair + end] for pair in pairs] for end in ("", "/grouped"))
-    return _rank_correlation(energy, together)
-
-
-def _rank_correlation(energy: list[float], together: list[float]) -> float:
-    return float(pd.Series(energy).rank().corr(pd.Series(together).rank()))
+    return rank_correlation(energy, together)
 
 
 def _packing_costs(values: Values, name: str) -> bool:

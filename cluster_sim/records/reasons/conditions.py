@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -94,7 +94,7 @@ class Conditions:
         columns = simulation.jobs.columns
         eligibility = machine.cores.eligibility
         windows = () if eligibility is None else eligibility.windows
-        return cls(
+        conditions = cls(
             {
                 name: columns[name]
                 for name, nothing in REQUESTS.items()
@@ -111,7 +111,18 @@ class Conditions:
             ),
             tuple(simulation.attempts.absences()),
             eligibility is None or eligibility.by_request,
-            *_kept(simulation),
+        )
+        if simulation.decision_log is not None:
+            return conditions
+        budget, kept = machine.budget, simulation.kept_back
+        spells = {} if budget is None else budget.kept_back
+        return replace(
+            conditions,
+            kept_back=tuple(kept.rows),
+            told=tuple(kept.told),
+            capped=tuple((job, *spell) for job, several in spells.items() for spell in several),
+            keeps_back=getattr(simulation.scheduler, "keeps_back", FITS).kind,
+            power_caps=tuple(budget.limits) if budget is not None and spells else (),
         )
 
     def __bool__(self) -> bool:
@@ -175,17 +186,17 @@ class Conditions:
             conditions = cls(
                 {name: _column(name, values, jobs) for name, values in document["requests"].items()},
                 _typed(document["counts_memory"], bool, f"{where}, counts_memory"),
-                tuple(AdvanceReservation(*row) for row in document["reservations"]),
-                tuple(_withholding(row, f"{where}, withheld") for row in document["withheld"]),
+                tuple(AdvanceReservation(*row) for row in _rows(document, "reservations", where)),
+                tuple(_withholding(row, f"{where}, withheld") for row in _rows(document, "withheld", where)),
                 _typed(document["power_policy"], str, f"{where}, power_policy"),
-                tuple(_stay(row, f"{where}, guests") for row in document["guests"]),
-                tuple(_absence(row, f"{where}, absences", jobs) for row in document.get("absences", ())),
+                tuple(_stay(row, f"{where}, guests") for row in _rows(document, "guests", where)),
+                tuple(_absence(row, f"{where}, absences", jobs) for row in _rows(document, "absences", where)),
                 _typed(document.get("by_request", True), bool, f"{where}, by_request"),
-                tuple(_kept_back(row, f"{where}, kept_back", jobs) for row in document.get("kept_back", ())),
-                tuple(_told(row, f"{where}, told", jobs) for row in document.get("told", ())),
-                tuple(_capped(row, f"{where}, capped", jobs) for row in document.get("capped", ())),
+                tuple(_kept_back(row, f"{where}, kept_back", jobs) for row in _rows(document, "kept_back", where)),
+                tuple(_told(row, f"{where}, told", jobs) for row in _rows(document, "told", where)),
+                tuple(_capped(row, f"{where}, capped", jobs) for row in _rows(document, "capped", where)),
                 _keeps_back(document.get("keeps_back", ReasonKind.FITS.name), f"{where}, keeps_back"),
-                tuple(_power_cap(row, f"{where}, power_caps") for row in document.get("power_caps", ())),
+                tuple(_power_cap(row, f"{where}, power_caps") for row in _rows(document, "power_caps", where)),
             )
             nodes = [node for _, several, _ in conditions.withheld for node in several]
             nodes += [stay.node for stay in conditions.guests]
@@ -201,17 +212,12 @@ class Conditions:
         return conditions
 
 
-def _kept(
-    simulation: RecordedRun,
-) -> tuple[tuple[KeptBackRow, ...], tuple[ToldRow, ...], tuple[CappedRow, ...], ReasonKind, tuple[CapRow, ...]]:
-    """Return what a run without a log of decisions keeps of why jobs wait."""
-    if simulation.decision_log is not None:
-        return (), (), (), ReasonKind.FITS, ()
-    budget = simulation.machine.budget
-    spells, caps = ({}, []) if budget is None else (budget.kept_back, budget.limits if budget.kept_back else [])
-    capped = tuple((job, *spell) for job, several in spells.items() for spell in several)
-    kept, own = simulation.kept_back, getattr(simulation.scheduler, "keeps_back", FITS).kind
-    return tuple(kept.rows), tuple(kept.told), capped, own, tuple(caps)
+def _rows(document: dict[str, Any], key: str, where: object) -> list[Any]:
+    """Return the rows of an optional key."""
+    rows = document.get(key, [])
+    if not isinstance(rows, list):
+        raise FormatError(f"{where}, {key}", "a list", "null" if rows is None else rows)
+    return rows
 
 
 def _kept_back(row: Any, where: str, jobs: int) -> KeptBackRow:

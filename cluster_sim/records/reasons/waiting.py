@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby, pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from cluster_sim.records.contracts import RunRecords
     from cluster_sim.run.decision_log import KeptBackRow
     from cluster_sim.run.jobs.attempts import Absence
+
+Told = TypeVar("Told", bound=tuple[Any, ...])
 
 BOOT = "its nodes had to boot"
 SHOWN_HOLDERS = 3
@@ -63,13 +65,12 @@ class WaitStretch:
         return sentence(self.reasons)
 
 
-@dataclass(frozen=True, slots=True)
-class _Said:
+class _Said(NamedTuple):
     """A row of the log that says why a job waits; jobs by their rows, -1 for none."""
 
-    number: int
     time: float
     job: int
+    number: int
     because: str
     behind: int
     blocks: bool
@@ -245,10 +246,13 @@ class WaitReasons:
         """Return the last row by ``time`` of a job for whose sake others are kept back and which still waits then."""
         if self._kept_last[0] != time:
             rows = () if self._result.conditions is None else self._result.conditions.kept_back
-            place = bisect_right(rows, time, key=lambda one: one[0])
-            latest_first = (rows[i] for i in range(place - 1, -1, -1))
-            self._kept_last = time, next((one for one in latest_first if self._waits(one[1], time)), None)
+            self._kept_last = time, next(self._of_waiting(rows, time), None)
         return self._kept_last[1]
+
+    def _of_waiting(self, rows: Sequence[Told], time: float) -> Iterator[Told]:
+        """Yield the rows by ``time``, (time s, row of a job, …), of jobs that still wait then, the last first."""
+        place = bisect_right(rows, time, key=lambda one: one[0])
+        return (rows[i] for i in range(place - 1, -1, -1) if self._waits(rows[i][1], time))
 
     @cached_property
     def _told_of_one(self) -> dict[int, list[tuple[float, float, Reason]]]:
@@ -297,7 +301,7 @@ class WaitReasons:
             if decision == "reserve":
                 promises.setdefault(row, []).append((time, promised))
             elif decision in ("hold", "block"):
-                said = _Said(number, time, row, because, row_of.get(behind, -1), decision == "block")
+                said = _Said(time, row, number, because, row_of.get(behind, -1), decision == "block")
                 own.setdefault(row, []).append(said)
                 if said.blocks:
                     blocks.append(said)
@@ -322,9 +326,7 @@ class WaitReasons:
         mine = said_of_it[place - 1] if place else None
         # The last block of a job that still waits: the jobs before it in the queue have been started. A job that waits
         # behind this one, which is suspended, is not before it.
-        before = bisect_right(blocks, time, key=lambda one: one.time)
-        latest_first = (blocks[place] for place in range(before - 1, -1, -1))
-        block = next((one for one in latest_first if one.behind != row and self._waits(one.job, time)), None)
+        block = next((one for one in self._of_waiting(blocks, time) if one.behind != row), None)
         if block is not None and block.job == row:
             block = None
         if block is not None and mine is not None and mine.number < block.number:
