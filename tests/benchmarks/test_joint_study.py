@@ -18,12 +18,13 @@ from studies.joint_study import (
     COST,
     METRICS,
     REFERENCE,
-    best_rule,
+    cheapest,
     draws_to_test,
+    front,
     line,
     measured,
     ratios,
-    run_rule,
+    run_rules,
     table,
 )
 
@@ -63,12 +64,22 @@ def test_the_tested_draws_are_nobody_elses() -> None:
 
 
 def test_the_best_rule_is_the_cheapest() -> None:
-    """Of two rules the one that leaves no node on for nothing."""
+    """Of two rules the one that leaves no node on for nothing; neither beats the other in waste and wait."""
     config = small()
     env = environment_on(config.environment, training_episodes(config.environment))
     episodes = as_many(source_of(config, env), 2)
-    assert best_rule(episodes, ("easy + always-on", "easy + timeout:0"))[0] == "easy + timeout:0"
-    assert run_rule("easy + always-on", episodes)[0]["node_switches"] == 0.0
+    found = run_rules(("easy + always-on", "easy + timeout:0"), episodes)
+    assert cheapest(found, found["easy + always-on"])[0] == "easy + timeout:0"
+    assert front(found) == ["easy + timeout:0", "easy + always-on"]
+    assert found["easy + always-on"][0]["node_switches"] == 0.0
+
+
+def test_a_rule_that_another_beats_is_not_on_the_front() -> None:
+    """Waste and wait by hand: the third rule wastes more than the first and waits longer than the second."""
+    rows = [
+        {"energy_waste_by_core_j": waste, "mean_wait_s": wait} for waste, wait in ((1.0, 9.0), (3.0, 2.0), (4.0, 3.0))
+    ]
+    assert front({"a": rows[:1], "b": rows[1:2], "c": rows[2:]}) == ["a", "b"]
 
 
 def test_the_table_has_everybody(tmp_path: Path) -> None:

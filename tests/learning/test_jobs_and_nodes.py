@@ -120,6 +120,25 @@ def test_against_a_rule_its_own_return_is_minus_one() -> None:
         assert returns[second] != pytest.approx(-1.0, rel=1e-3)
 
 
+def test_shaped_rewards_are_what_the_rule_cost_more_in_the_same_time() -> None:
+    """The rule itself is paid nothing at any step; another one the same in all, plus 1."""
+    platform, jobs = Platform.read("machine:taurus"), lublin(2)
+    returns = {}
+    for rule in ("easy + timeout:300", "easy:order=saf + timeout:0"):
+        for of in ("energy", "waste"):
+            for shaped in ("yes", "no"):
+                reward = f"energy-and-wait:of={of},shaped={shaped}"
+                env = JobsAndNodes(Whole(platform, jobs), reward=reward, patience=math.inf, num_jobs=128)
+                rewards, _ = play(env, SchedulerAndTimeout(rule))
+                returns[rule, of, shaped] = sum(rewards)
+                if of == "energy" and shaped == "yes" and rule == "easy + timeout:300":
+                    assert rewards == pytest.approx([0.0] * len(rewards), abs=1e-9)
+            assert returns[rule, of, "yes"] == pytest.approx(returns[rule, of, "no"] + 1.0, abs=1e-9)
+    assert returns["easy:order=saf + timeout:0", "waste", "yes"] > 0.01
+    with pytest.raises(SpecError, match="option shaped"):
+        JobsAndNodes(reward="energy-and-wait:against=,shaped=yes")
+
+
 def test_nodes_that_are_idle_before_the_first_job_go_to_sleep() -> None:
     """The first job comes at 1000 s: with a timeout of 300 s both nodes are OFF then, and one boots for it."""
     env = JobsAndNodes(Whole(machine(), workload_of((1000.0, 1, 50.0, 50.0))), patience=math.inf)
