@@ -24,7 +24,14 @@ from analysis.gantt_chart.drawing import (
 )
 from analysis.gantt_chart.hover import Hover, job_hover, last_reasons, place_texts, reasons
 from analysis.gantt_chart.job_pieces import JobPieces
-from analysis.gantt_chart.rectangles import SHOWN_STATES, RowScale, guest_rectangles, job_rectangles, state_rectangles
+from analysis.gantt_chart.rectangles import (
+    SHOWN_STATES,
+    Rows,
+    RowScale,
+    guest_rectangles,
+    job_rectangles,
+    state_rectangles,
+)
 from cluster_sim.errors import InputError
 from cluster_sim.machine.core_ranges import Holds
 from cluster_sim.records.result import Result
@@ -48,7 +55,7 @@ class HeldRectangles:
     pieces: JobPieces | None = None  # of jobs that had cores more than once, if any had
 
     @classmethod
-    def of(cls, result: Result, rows: str = "auto", workload: Workload | None = None) -> HeldRectangles:
+    def of(cls, result: Result, rows: Rows = "auto", workload: Workload | None = None) -> HeldRectangles:
         """Return the rectangles of ``result``; ``rows`` as in :func:`analysis.gantt`, ``workload`` for speedups."""
         if not hasattr(result, "core_holds"):
             raise InputError("gantt", "a result, such as Simulation.run() returns", result)

@@ -12,7 +12,6 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 
-from cluster_sim.errors import SpecError
 from cluster_sim.machine.core_ranges import Holds
 from cluster_sim.platform.platform import Platform
 from cluster_sim.records.core_holds import CoreHolds
@@ -21,6 +20,7 @@ FEW_CORES = 64
 SHOWN_STATES = ("OFF", "SWITCHING_ON", "SWITCHING_OFF", "FAILED")
 
 RowUnit = Literal["node", "core"]
+Rows = Literal["auto", "node", "core"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,10 +44,8 @@ class RowScale:
     node_first_core: np.ndarray
 
     @classmethod
-    def of(cls, platform: Platform, rows: str = "auto") -> RowScale:
+    def of(cls, platform: Platform, rows: Rows = "auto") -> RowScale:
         """Return the scale of a platform; ``rows`` is "node", "core" or "auto" (cores when there are at most 64)."""
-        if rows not in ("auto", "node", "core"):
-            raise SpecError("rows", "one of auto, node, core", rows)
         first = platform.first_core[platform.first_processor]
         by_core = rows == "core" or (rows == "auto" and first[-1] <= FEW_CORES)
         edge = first if by_core else np.arange(len(first))

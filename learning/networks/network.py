@@ -23,7 +23,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from itertools import pairwise
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import torch
@@ -48,7 +48,9 @@ MOST_UNITS, MOST_LAYERS = 4096, 64
 
 networks: Registry[NetworkBuilder] = Registry("network", "cluster_sim.networks")
 
-_ACTIVATIONS: dict[str, Callable[[], nn.Module]] = {
+ActivationName = Literal["relu", "leaky-relu", "selu", "silu", "tanh"]
+Activation = Annotated[ActivationName, Doc("function between layers")]
+ACTIVATIONS: Mapping[ActivationName, Callable[[], nn.Module]] = {
     "relu": nn.ReLU,
     "leaky-relu": nn.LeakyReLU,
     "selu": nn.SELU,
@@ -191,19 +193,12 @@ class Network(nn.Module):
         return self.action(kept, int(column[0])), memory
 
 
-def dense(sizes: Sequence[int], activation: str, last: bool = False) -> nn.Sequential:
+def dense(sizes: Sequence[int], activation: ActivationName, last: bool = False) -> nn.Sequential:
     """Return dense layers of these sizes, input first, and an activation between them (or also after the last)."""
     layers: list[nn.Module] = []
     for inputs, outputs in pairwise(sizes):
-        layers += [nn.Linear(inputs, outputs), activation_named(activation)]
+        layers += [nn.Linear(inputs, outputs), ACTIVATIONS[activation]()]
     return nn.Sequential(*(layers if last else layers[:-1]))
-
-
-def activation_named(name: str) -> nn.Module:
-    """Return the activation between layers. Raises InputError for an unknown name."""
-    if name not in _ACTIVATIONS:
-        raise InputError("network option 'activation'", f"one of {', '.join(_ACTIVATIONS)}", name)
-    return _ACTIVATIONS[name]()
 
 
 def flat(batch: Batch) -> Tensor:
@@ -223,7 +218,7 @@ class Perceptron(Network):
     layer, so that training begins with nearly equal probabilities.
     """
 
-    def __init__(self, observation_space: Any, action_count: int, hidden: int, layers: int, activation: str):
+    def __init__(self, observation_space: Any, action_count: int, hidden: int, layers: int, activation: ActivationName):
         super().__init__(observation_space, action_count)
         inputs = sum(int(np.prod(shape)) for shape in self.shapes.values())
         self.actor = dense([inputs, *[hidden] * layers, action_count], activation)
@@ -251,7 +246,6 @@ def orthogonal(stack: nn.Module, last_gain: float) -> None:
 
 
 Units = Annotated[int, Ge(1), Le(MOST_UNITS), Unit("units"), Doc("units of a hidden layer")]
-Activation = Annotated[str, Doc("function between layers")]
 
 
 @networks.register("mlp")

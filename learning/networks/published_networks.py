@@ -27,6 +27,7 @@ from learning.networks.network import (
     MASK,
     MOST_UNITS,
     Activation,
+    ActivationName,
     Batch,
     Kept,
     Memory,
@@ -229,7 +230,13 @@ class _Recurrent(Network):
     """Base of networks with DeepShutdown's two layers, an LSTM and a dense one, below the logits and the value."""
 
     def __init__(
-        self, observation_space: Any, action_count: int, inputs: int, units: int, hidden: int, activation: str = "relu"
+        self,
+        observation_space: Any,
+        action_count: int,
+        inputs: int,
+        units: int,
+        hidden: int,
+        activation: ActivationName = "relu",
     ):
         super().__init__(observation_space, action_count)
         self.lstm = nn.LSTM(inputs, units, batch_first=True)
@@ -250,7 +257,9 @@ class EpisodeLSTM(_Recurrent):
 
     recurrent = True
 
-    def __init__(self, observation_space: Any, action_count: int, units: int, hidden: int, activation: str = "relu"):
+    def __init__(
+        self, observation_space: Any, action_count: int, units: int, hidden: int, activation: ActivationName = "relu"
+    ):
         inputs = sum(int(np.prod(space.shape)) for key, space in observation_space.spaces.items() if key != MASK)
         super().__init__(observation_space, action_count, inputs, units, hidden, activation)
 
@@ -271,7 +280,9 @@ class EpisodeLSTM(_Recurrent):
 class HistoryLSTM(_Recurrent):
     """Network whose LSTM goes over the last observations in each observation, and remembers nothing beyond them."""
 
-    def __init__(self, observation_space: Any, action_count: int, units: int, hidden: int, activation: str = "relu"):
+    def __init__(
+        self, observation_space: Any, action_count: int, units: int, hidden: int, activation: ActivationName = "relu"
+    ):
         shape = _history_of(observation_space)
         super().__init__(observation_space, action_count, shape[1], units, hidden, activation)
 
@@ -295,7 +306,7 @@ class TwoHistoryLSTMs(Network):
     One gives the logits and the other the value, as in the authors' program (``main.py``, ``p_network`` and ``vf_network``).
     """
 
-    def __init__(self, observation_space: Any, action_count: int, units: int, hidden: int, activation: str):
+    def __init__(self, observation_space: Any, action_count: int, units: int, hidden: int, activation: ActivationName):
         super().__init__(observation_space, action_count)
         _, inputs = _history_of(observation_space)
         self.lstm = nn.LSTM(inputs, units, batch_first=True)

@@ -26,15 +26,16 @@ from torch import Tensor, nn
 from cluster_sim.errors import InputError
 from cluster_sim.options import checked
 from learning.networks.network import (
+    ACTIVATIONS,
     MASK,
     Activation,
+    ActivationName,
     Batch,
     Kept,
     Network,
     NetworkBuilder,
     Observation,
     Units,
-    activation_named,
     dense,
     forbid,
     networks,
@@ -55,7 +56,7 @@ class Pooling(nn.Module):
         activation: name of the function between layers.
     """
 
-    def __init__(self, features: int, state: int, hidden: int, activation: str):
+    def __init__(self, features: int, state: int, hidden: int, activation: ActivationName):
         super().__init__()
         self.embed = dense([features, hidden], activation, last=True)
         self.merge = dense([2 * hidden + state, hidden], activation, last=True)
@@ -73,13 +74,13 @@ class Pooling(nn.Module):
 class Actor(nn.Module):
     """Network that scores rows in their context, (B, K)."""
 
-    def __init__(self, features: int, state: int, hidden: int, activation: str):
+    def __init__(self, features: int, state: int, hidden: int, activation: ActivationName):
         super().__init__()
         self.pool = Pooling(features, state, hidden, activation)
         self.of_row = nn.Linear(hidden, hidden)
         self.of_context = nn.Linear(hidden, hidden, bias=False)
         self.score = dense([hidden, 1], activation)
-        self.activation = activation_named(activation)
+        self.activation = ACTIVATIONS[activation]()
         self.linear = nn.Linear(features, 1, bias=False)
 
     def forward(self, rows: Tensor, state: Tensor, mask: Tensor) -> Tensor:
@@ -94,7 +95,7 @@ class Actor(nn.Module):
 class Critic(nn.Module):
     """Network for the expected return (B,) from the context."""
 
-    def __init__(self, features: int, state: int, hidden: int, activation: str):
+    def __init__(self, features: int, state: int, hidden: int, activation: ActivationName):
         super().__init__()
         self.pool = Pooling(features, state, hidden, activation)
         self.value = dense([hidden, hidden, 1], activation)
@@ -118,7 +119,7 @@ class Scorer(Network):
     Raises InputError for an observation without action rows.
     """
 
-    def __init__(self, observation_space: Any, action_count: int, hidden: int, activation: str):
+    def __init__(self, observation_space: Any, action_count: int, hidden: int, activation: ActivationName):
         super().__init__(observation_space, action_count)
         if set(self.shapes) != {ROWS, STATE} or len(self.shapes[ROWS]) != 2 or self.shapes[ROWS][0] != action_count:
             expected = f"an observation of '{ROWS}' ({action_count}, F) and '{STATE}' (S,)"

@@ -3,22 +3,15 @@
 from __future__ import annotations
 
 import warnings
+from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from cluster_sim.errors import InputError, ModelWarning
 from cluster_sim.run.progress import Progress
 from learning.algorithms.workers import processes
 from learning.training import checkpoints
 from learning.training.configuration import Config
-
-if TYPE_CHECKING:
-    pass
-
-
-from concurrent.futures import FIRST_COMPLETED, Future, wait
-
 from learning.training.training import (
     CHECKPOINT,
     STATE,
@@ -103,8 +96,6 @@ def train(config: Config, out: str | Path, resume: bool = False, progress: bool 
     if config.seeds == 1:
         summaries = [train_one(config, out, resume, progress)]
     else:
-        from learning.training.training_seeds import train_several
-
         summaries = train_several(config, Path(out), resume, progress)
     for remark in dict.fromkeys(summary.remark for summary in summaries if summary.remark):
         warnings.warn(f"nothing to learn: {remark}", ModelWarning, stacklevel=2)
@@ -120,6 +111,4 @@ def check_folder(config: Config, out: str | Path, resume: bool) -> None:
     if config.seeds == 1:
         has_begun(config, Path(out), resume)
     else:
-        from learning.training.training_seeds import tasks_of
-
         tasks_of(config, Path(out), resume)

@@ -312,7 +312,7 @@ def test_the_seed_makes_the_weights() -> None:
     [
         ("score", row_space(4), SpecError, "one of as-published"),
         ("scorer:width=3", row_space(4), SpecError, "an option of scorer"),
-        ("scorer:activation=cos", row_space(4), InputError, "one of relu"),
+        ("scorer:activation=cos", row_space(4), SpecError, "relu, leaky-relu, selu, silu or tanh, found cos"),
         ("scorer", array_space(4, 4, 9), InputError, "an observation of 'actions'"),
         ("published-pairs", array_space(4, 5, 9), InputError, "a row for each of 4 actions"),
         ("published-policies", row_space(4), InputError, "one array 'observation'"),
