@@ -93,7 +93,7 @@ def row_part(
         written = max(file.stat().st_mtime_ns for file in folder.rglob("*") if file.is_file())
         given = {"folder": str(folder), "written": written, "training": None}
         return [ComputedPart(f"agent {row.name}", compute, {**arguments, **given}, needs, measures)]
-    training = training_of(row.file or row.training, row.environment, setting, row.most, row.options)
+    training = training_of(row.file or row.training, row.environment, setting, row.most, row.options, row.network)
     if training is None or setting.trainings is None:
         return []
     place = setting.trainings / ("quick" if setting.quick else "") / row.training

@@ -105,6 +105,7 @@ class AgentRow:
     most : keys of the configuration of which there are at most so many, whatever the file says: seeds.
     out_of_sample : whether it is tested on jobs that it was not trained on.
     rule : spec of a scheduler that learns nothing, for what learning adds to it; "" for none.
+    network : spec of its network in place of the file's; "": the file's.
     reading : how the published number is read; "": by ``like``, our default agent or the agent of the paper's text.
     """
 
@@ -121,6 +122,7 @@ class AgentRow:
     rule: str = ""
     reading: str = ""
     options: Mapping[str, Any] = field(default_factory=dict)
+    network: str = ""
 
     @property
     def printed(self) -> str:

@@ -38,6 +38,7 @@ class AgentTraining:
     needs : files and folders that it reads, relative to the folder of inputs.
     most : keys of the configuration of which there are at most so many, whatever the file says: seeds, iterations.
     options : options of its algorithm that are to be others.
+    network : spec of a network that it is to have; "": the file's.
     """
 
     file: str
@@ -46,6 +47,7 @@ class AgentTraining:
     needs: tuple[str, ...] = ()
     most: Mapping[str, int] = field(default_factory=dict)
     options: Mapping[str, Any] = field(default_factory=dict)
+    network: str = ""
 
     def as_json(self) -> dict[str, Any]:
         """Return the training as an argument of a part."""
@@ -63,6 +65,7 @@ def training_of(
     setting: ReproductionSetting,
     most: Mapping[str, int] | None = None,
     options: Mapping[str, Any] | None = None,
+    network: str = "",
 ) -> AgentTraining | None:
     """Return the training of that name; None without the project's sources, or what the extra ``learning`` installs."""
     file = FILES / f"{name}.yaml"
@@ -70,7 +73,7 @@ def training_of(
         return None
     at_most = {} if setting.seeds is None else {"seeds": setting.seeds}
     most = fewest(most or {}, at_most)
-    training = AgentTraining(str(file), dict(environment), setting.quick, most=most, options=dict(options or {}))
+    training = AgentTraining(str(file), dict(environment), setting.quick, (), most, dict(options or {}), network)
     config = configuration(training, setting.inputs)
     needs: dict[str, None] = {}  # the files that lie in the folder of inputs; other names may be a generator's specs
     for source in (config.environment.platform, config.environment.workload, config.validation.workload):
@@ -100,8 +103,16 @@ def configuration(training: AgentTraining, inputs: Path) -> Config:
     validation = config.validation.model_copy(update={"workload": _moved(config.validation.workload, inputs)})
     most = {key: min(count, getattr(config, key)) for key, count in training.most.items()}
     algorithm = config.algorithm.model_copy(update={"options": {**config.algorithm.options, **training.options}})
+    network = {"network": training.network} if training.network else {}
     config = config.model_copy(
-        update={"environment": environment, "validation": validation, "algorithm": algorithm, "workers": 1, **most}
+        update={
+            "environment": environment,
+            "validation": validation,
+            "algorithm": algorithm,
+            "workers": 1,
+            **most,
+            **network,
+        }
     )
     return _shortened(config) if training.quick else config
 

@@ -11,7 +11,7 @@ import re
 from dataclasses import replace
 from typing import Annotated
 
-from annotated_types import Unit
+from annotated_types import Ge, Le, Unit
 from typing_extensions import Doc
 
 from cluster_sim.errors import ModelWarning, SpecError, warn_user
@@ -46,9 +46,16 @@ def homogeneous(
 
 @platforms.register("mixed")
 def mixed(
-    *groups: Annotated[str, Doc("nodes of one processor each, COUNTxCORES@GHZ")], memory_gb: NodeMemory = math.inf
+    *groups: Annotated[str, Doc("nodes of one processor each, COUNTxCORES@GHZ")],
+    memory_gb: NodeMemory = math.inf,
+    min_power: Annotated[
+        float | None,
+        Ge(0),
+        Le(1),
+        Doc("share of their constant power that processors draw without tasks; documented unless given"),
+    ] = None,
 ) -> Platform:
-    """Nodes of documented processors, one each: COUNTxCORES@GHZ[,COUNTxCORES@GHZ…][,memory_gb=per node].
+    """Nodes of documented processors, one each: COUNTxCORES@GHZ[,COUNTxCORES@GHZ…][,memory_gb=per node][,min_power=share].
 
     A processor that no source documents gets its power from the law and no contention, with a ModelWarning.
     """
@@ -68,6 +75,8 @@ def mixed(
                 none = f"no source documents a processor of {cores} cores at {ghz} GHz"
                 warn_user(ModelWarning(f"platform 'mixed': {none}: {text}"))
             power = power_at(ghz) if entry is None else entry.power
+            if min_power is not None:
+                power = {**power, "min_power": min_power}
             contention = {} if entry is None else entry.contention
             processor = ProcessorType(f"proc_{cores}_{ghz}", cores, ghz, power=power, contention=contention)
             types[cores, ghz] = NodeType(f"node_{cores}_{ghz}", (processor,), _unlimited(memory_gb))

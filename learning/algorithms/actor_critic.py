@@ -37,6 +37,8 @@ class ActorCriticOptions:
         entropy: weight of the policy's entropy.
         value_coefficient: weight of the critic's loss where it shares weights with the actor.
         normalise: returns to mean 0 and deviation 1, over each ``episode``, the ``iteration`` or each ``decision``, or ``no``.
+        scale: what normalised returns are multiplied with; 1000 in the program of Herrera et al. (2021), where the critic, whose
+            loss is linear far from its target, then stays near its first values.
     """
 
     gamma: Share = 0.99
@@ -45,6 +47,7 @@ class ActorCriticOptions:
     entropy: NotNegative = 0.0
     value_coefficient: NotNegative = 1.0
     normalise: Normalise = "iteration"
+    scale: Positive = 1.0
 
     def __post_init__(self) -> None:
         check_values(self, "actor-critic")
@@ -74,7 +77,7 @@ class ActorCritic:
             options = self.options
             samples = Samples(self.network, trajectories)
             returns = [discounted_sums(trajectory.rewards, options.gamma) for trajectory in trajectories]
-            target = torch.tensor(normalised(returns, options.normalise), dtype=torch.float32)
+            target = torch.tensor(normalised(returns, options.normalise) * options.scale, dtype=torch.float32)
             steps = np.arange(len(samples))
 
             logits, values = self.network.unroll(samples.batch(steps), samples.lengths)

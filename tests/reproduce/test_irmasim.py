@@ -11,7 +11,7 @@ from analysis.reproduce.claims import ClaimVerdict, judge
 from analysis.reproduce.irmasim import cluster as irmasim_cluster
 from analysis.reproduce.irmasim import paper as irmasim
 from analysis.reproduce.irmasim import policies
-from analysis.reproduce.irmasim.agents import AGENTS, FIGURE_ROWS, ROWS, _Case, converged, until_half_way, way
+from analysis.reproduce.irmasim.agents import AGENTS, FIGURE_ROWS, ROWS, SelectionCase, converged, until_half_way, way
 from analysis.reproduce.trainings import FILES
 from cluster_sim import Workload
 from learning.training.configuration import read_config
@@ -44,7 +44,7 @@ def test_the_queue_is_never_empty(model: str) -> None:
 def test_a_policy_by_itself_is_the_same_for_agents_and_fig_9() -> None:
     """Every decision by one policy: the energy of that policy as a scheduler."""
     config = read_config(FILES / "irmasim-selection.yaml")
-    case = _Case(config, untrained(config))
+    case = SelectionCase(config, untrained(config))
     platform = irmasim_cluster.cluster(irmasim_cluster.CLUSTERS["heterogeneous"], "contention")
     names = str(config.environment.options["policies"]).split("+")
     for name, energy in zip(names, case.alone, strict=True):

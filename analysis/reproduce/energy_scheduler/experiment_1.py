@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from analysis.reproduce.agents import agent_parts, as_published, both_reductions, left_out
 from analysis.reproduce.claims import HOLDS, Claim, Kind, Values, points, relative
 from analysis.reproduce.drawing import schedule
-from analysis.reproduce.energy_scheduler import lopez
+from analysis.reproduce.energy_scheduler import lopez, selector
 from analysis.reproduce.paper import AS_RUN, AgentRow, ComputedPart, Measured, Paper, PaperFigure, ReproductionSetting
 from cluster_sim import Simulation
 from schedulers.optimum import Objective, optimum
@@ -130,6 +130,7 @@ def parts(setting: ReproductionSetting) -> Sequence[ComputedPart]:
         *lopez.pair_parts("1", setting.quick),
         ComputedPart("schedules", lopez.schedules, {"name": "1", "drawn": drawn}),
         *agent_parts(NAME, ROWS, setting, f"{__name__}:episode"),
+        *selector.parts(NAME, setting),
     ]
 
 
@@ -188,7 +189,7 @@ def claims() -> Sequence[Claim]:
     found += [replace(claim, group=OPTIMUM) for claim in optimum]
     for row in ROWS:
         found += both_reductions(row, "1", f"list:{BEST}", TABLE_4_6[row.printed], "Table 4.6")
-    return found
+    return [*found, *selector.claims(BEST)]
 
 
 def figures(values: Values) -> Sequence[PaperFigure]:
@@ -211,5 +212,5 @@ PAPER = Paper(
         "Training curves (Figs. 4.2, 4.6, 4.8, 4.9) print no numbers; metrics.csv of a training has ours.",
     ),
     rows=ROWS,
-    left_out=lambda setting: left_out(NAME, ROWS, setting),
+    left_out=lambda setting: left_out(NAME, (*ROWS, *selector.ROWS), setting),
 )

@@ -102,7 +102,7 @@ def converged(
     # Without folders of seeds, the folder is that of a single training.
     places = sorted(seeds, key=lambda place: int(place.name.removeprefix("seed-"))) or [Path(folder)]
     agents = [last(place) for place in places]
-    case = _Case(read_config(places[0] / CONFIG), agents[0])
+    case = SelectionCase(read_config(places[0] / CONFIG), agents[0])
     curves = []
     for place in places:
         curves.append([row["rollout/objective_mean"] for row in read_metrics(place) if "rollout/objective_mean" in row])
@@ -120,7 +120,7 @@ def converged(
     return found
 
 
-def _note_controls(found: Measured, row: str, case: _Case, count: int) -> None:
+def _note_controls(found: Measured, row: str, case: SelectionCase, count: int) -> None:
     """Note what the controls of a row reach: ``count`` untrained agents, and random play.
 
     In the figures random play has as many episodes as a training.
@@ -143,7 +143,7 @@ def _note(
     found: Measured,
     start: str,
     end: str,
-    case: _Case,
+    case: SelectionCase,
     played: Sequence[_Played],
     reached: Sequence[float] | None = None,
 ) -> None:
@@ -174,7 +174,7 @@ class _Played:
         return 100.0 * self.chosen[self.favoured] / sum(self.chosen)
 
 
-class _Case:
+class SelectionCase:
     """Case on which the agents of a row are trained, and what each of the policies reaches there by itself."""
 
     def __init__(self, config: Config, agent: Agent):
@@ -198,6 +198,14 @@ class _Case:
     def favours_best(self, played: _Played) -> bool:
         """Return whether a best policy is chosen more often than all others together."""
         return played.share > 50.0 and played.favoured in self.best
+
+    def first_probabilities(self, agent: Agent) -> np.ndarray:
+        """Return the probability of each policy in the first decision of an episode."""
+        environment = self.make()
+        observation, _ = environment.reset(seed=0)
+        network = agent.build(environment.maker)
+        logits, _, _ = network.forward(network.stack([network.keep(observation)]))
+        return np.asarray(logits.detach().softmax(-1)[0].numpy())
 
     def play_each(self, agents: Sequence[Agent]) -> list[_Played]:
         """Play a few episodes of each agent, each with draws of its own."""

@@ -21,7 +21,7 @@ from analysis.figures.palette import OKABE_ITO
 from analysis.reproduce.agents import left_out, row_part
 from analysis.reproduce.claims import AT_LEAST, HOLDS, MORE, RANGE, Claim, Kind, Values, points, relative
 from analysis.reproduce.drawing import as_figure, bars, schedule
-from analysis.reproduce.irmasim import policies
+from analysis.reproduce.irmasim import as_run, grouping_alone, policies
 from analysis.reproduce.irmasim.agents import (
     AGENTS,
     FIGURE_ROWS,
@@ -141,11 +141,13 @@ def parts(setting: ReproductionSetting) -> Sequence[ComputedPart]:
     return [
         ComputedPart("policies", policies.policies),
         *policies.as_run_parts(setting.quick),
+        *grouping_alone.parts(setting.quick),
         *grown,
         ComputedPart("two nodes", two_nodes),
         ComputedPart("surface", surface),
         ComputedPart("full load", full_load),
         *agents,
+        *as_run.parts(NAME, setting),
     ]
 
 
@@ -224,7 +226,14 @@ def claims() -> Sequence[Claim]:
               lambda v: min(v[f"{name}/{n}/contention/simulated over wall"] for name in CLUSTERS for n in BATCHES),
               AT_LEAST, how="the slowest of the batches; depends on the computer", group=watts),
     ]  # fmt: skip
-    return [*seen, *policies.claims(rest), *policies.as_run_claims(), *_of_agents(rest)]
+    return [
+        *seen,
+        *policies.claims(rest),
+        *policies.as_run_claims(),
+        *grouping_alone.claims(),
+        *as_run.claims(),
+        *_of_agents(rest),
+    ]
 
 
 def _of_agents(group: str) -> list[Claim]:
@@ -314,6 +323,7 @@ def figures(values: Values) -> Sequence[PaperFigure]:
     series = {model: [values.get(f"policy/{pair}/{model}") for pair in pairs] for model in MODELS}
     drawn.append(bars("Fig. 9", "Energy of 36 policies on the heterogeneous cluster, both models.", pairs, series, "J"))
     drawn += policies.as_run_figures(values)
+    drawn += grouping_alone.figures(values)
     for agent in AGENTS:
         for model, figure in (("baseline", "10"), ("contention", "11")):
             row = f"{model} {agent}"
@@ -398,5 +408,5 @@ PAPER = Paper(
         "was taken; with 0.02 all three trainings settled on a policy that is not the best. Ten trainings of 360 episodes were "
         "looked at first; as many had not settled on a policy under the baseline, they were gone on with.",
     ),
-    left_out=lambda setting: left_out(NAME, ROWS, setting),
+    left_out=lambda setting: left_out(NAME, (*ROWS, *as_run.ROWS), setting),
 )

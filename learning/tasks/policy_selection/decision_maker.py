@@ -57,6 +57,12 @@ def named_policies(policies: str | Sequence[str]) -> tuple[str, ...]:
 
 
 Policies = Annotated[str | Sequence[str], Doc("policies to choose from: all, table-2, or names joined by +")]
+Asked = Annotated[
+    Literal["released", "waiting", "always"],
+    Doc(
+        "when the agent is asked: as published (released), at every event while jobs wait (waiting), at every event (always)"
+    ),
+]
 
 
 class PolicyChoice:
@@ -66,6 +72,8 @@ class PolicyChoice:
     not fit (with ``blocking=no``, those behind it are tried too). Void starts nothing. The agent is asked when a job
     comes to an empty queue and when resources are released (a job has ended, a node is on again), if cores are free.
     So a job that comes to others waits with them, as published; but if nothing runs, the agent is asked in every pass.
+    The public program asks at every submission and completion: while jobs wait (``asked=waiting``, March 2021), or also
+    when none does (``asked=always``, June 2023). What is chosen when nothing can start has no effect.
 
     Void is masked while nothing runs, since perhaps nothing would ever happen again. Otherwise it costs the machine's
     power and the jobs' waits until the next job ends. So an agent cannot stall.
@@ -81,11 +89,13 @@ class PolicyChoice:
         policies: Policies = "all",
         blocking: Blocking = True,
         memory: Memory = False,
+        asked: Asked = "released",
     ):
         self.platform = platform
         self.policies = named_policies(policies)
         self.memory = memory
         self._blocking = blocking
+        self._asked = asked
         self._observation = selection_observations.make(observation)
         self.action_space = spaces.Discrete(len(self.policies))
         mask = spaces.Box(0, 1, (len(self.policies),), np.int8)
@@ -110,13 +120,15 @@ class PolicyChoice:
         """Begin a pass, and note whether the agent is asked in it."""
         # Passes without jobs that came or ended are of nodes that are on again, or of what a power policy offers.
         released = bool(view.ended) or not view.submitted
-        self._asks = released or not self._waited or not view.running_count
+        self._asks = self._asked != "released" or released or not self._waited or not view.running_count
         self._waited = view.pending_count
         return []
 
     def goes_on(self, view: View) -> bool:
         """Return whether a policy is to be chosen now; once in a pass."""
-        return self._asks and bool(view.pending_count) and bool(view.free_total)
+        if self._asked == "always":
+            return self._asks
+        return self._asks and bool(view.pending_count) and (self._asked == "waiting" or bool(view.free_total))
 
     # ------------------------------------------------------------------ what
 

@@ -15,7 +15,7 @@ from learning.tasks.environment import (
     names_options,
 )
 from learning.tasks.episodes import platform_of
-from learning.tasks.policy_selection.decision_maker import Policies, PolicyChoice
+from learning.tasks.policy_selection.decision_maker import Asked, Policies, PolicyChoice
 from learning.tasks.policy_selection.rewards import selection_rewards
 from schedulers.queue.list_scheduling import Blocking
 from schedulers.queue.orders import Memory
@@ -50,6 +50,7 @@ class PolicySelection(SchedulingEnv):
         policies: Policies = "all",
         blocking: Blocking = True,
         memory: Memory = False,
+        asked: Asked = "released",
         power: PowerSpec = None,
         cost: CostSpec = None,
         flat: Flat = False,
@@ -57,7 +58,7 @@ class PolicySelection(SchedulingEnv):
     ):
         if episodes is None:
             episodes = job_node_case()
-        maker = PolicyChoice(platform_of(episodes), observation, policies, blocking, memory)
+        maker = PolicyChoice(platform_of(episodes), observation, policies, blocking, memory, asked)
         reward_object = selection_rewards.make(reward)
         limited = None if cost is None else selection_rewards.make(cost)
         super().__init__(maker, episodes, reward_object, flat=flat, power=power, cost=limited, render_mode=render_mode)

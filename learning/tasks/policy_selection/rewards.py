@@ -6,6 +6,9 @@ as they should be in all three. But the first is paid at every decision and not 
 often gets more for the same schedule; and the objective that is printed for it, Σ C_j, is the total turnaround and not the
 makespan. The other two multiply the power now with the times of the jobs that have just ended: neither adds up to the
 energy or the energy-delay product of the run. The ``metric`` rewards add up to minus the metric itself.
+
+The public program pays the first as printed. For the other two it pays the energy of the time that has just passed, and
+the same times its length: the ``as-run`` rewards.
 """
 
 from __future__ import annotations
@@ -83,6 +86,44 @@ class Published(_OfSelection):
             return float(view.machine.current_gflops().sum())
         power = 2 if self._name == "edp" else 1
         return -view.watts * sum(turnaround**power for turnaround, _ in ended)
+
+
+@selection_rewards.register("as-run")
+class AsRun(_OfSelection):
+    """What the public program pays for two rewards of Table I: as-run:energy or edp.
+
+    With Δt, s, the time between the last two passes, and ΔE, J, the energy of that time: -ΔE, or -ΔE Δt. The sum of
+    ΔE Δt is not the energy-delay product. The program of 2023, of López' Policy scheduler, differs in two ways. It pays
+    before it decides: a decision gets what was to be paid for the one before it, and the last pay is lost. And its EDP is
+    the product of two negative numbers: it pays +ΔE Δt, so what is to be least is rewarded.
+    """
+
+    @checked
+    def __init__(
+        self,
+        objective: Annotated[Literal["energy", "edp"], Doc("metric that the paper names")] = "energy",
+        program: Annotated[int, Ge(2021), Doc("the program of March 2021, or from 2023 on that of June 2023")] = 2021,
+    ):
+        super().__init__(objective)
+        self._late = program >= 2023
+
+    def begin(self, simulation: Simulation, maker: DecisionMaker) -> None:
+        super().begin(simulation, maker)
+        self._time = self._energy = self._due = self._held = 0.0
+
+    def passed(self, view: View) -> None:
+        if view.now > self._time:
+            seconds, joules = view.now - self._time, view.energy_j - self._energy
+            energy_delay = joules * seconds
+            if self._name == "edp":
+                self._due = energy_delay if self._late else -energy_delay
+            else:
+                self._due = -joules
+            self._time, self._energy = view.now, view.energy_j
+
+    def value(self, view: View, terminated: bool) -> float:
+        before, self._held = self._held, self._due
+        return before if self._late else self._due
 
 
 @selection_rewards.register("metric")
