@@ -20,7 +20,7 @@ from analysis.reproduce.paper import AS_RUN, AgentRow, ComputedPart, Reproductio
 
 _README = {"actor-critic": {"actor_lr": 0.001, "critic_lr": 0.001}, "reinforce": {"actor_lr": 0.001}}
 _PAYS = {"makespan": "as-published:makespan", "energy": "as-run:energy", "edp": "as-run:edp"}
-_TABLE_MOST = {"seeds": 10, "iterations": 75}
+_TABLE_MOST = {"seeds": 10, "iterations": 40}
 """Limits of the table's trainings, of which there are 16 kinds."""
 
 FIGURE_ROWS = tuple(
