@@ -78,6 +78,27 @@ def test_when_the_agent_is_asked() -> None:
     assert env.result().jobs["start_time"].tolist() == [0.0, 100.0, 200.0]
 
 
+@pytest.mark.parametrize(
+    ("asked", "expected"),
+    [
+        ("released", [0.0, 100.0, 200.0]),
+        ("waiting", [0.0, 5.0, 10.0, 100.0, 200.0]),
+        ("always", [0.0, 5.0, 10.0, 100.0, 200.0, 250.0, 270.0]),
+    ],
+)
+def test_the_public_program_asks_more_often(asked: str, expected: list[float]) -> None:
+    """As published: at releases while jobs wait. Else also at submissions that nothing can follow, or when nothing waits."""
+    workload = workload_of((0.0, 4, 100.0, 100.0), (5.0, 4, 100.0, 100.0), (10.0, 2, 50.0, 50.0), (10.0, 2, 70.0, 70.0))
+    env = PolicySelection(Whole(Platform.homogeneous(nodes=1, cores=4), workload), policies="first/first", asked=asked)
+    env.reset(seed=0)
+    assert env.simulation is not None
+    times, over = [env.simulation.view.now], False
+    while not over:
+        _, _, over, _, _ = env.step(0)
+        times += [] if over else [env.simulation.view.now]
+    assert times == expected
+
+
 @settings(max_examples=6, deadline=None)
 @given(seed=st.integers(0, 10**6))
 def test_random_policies_and_void_end(seed: int) -> None:
@@ -121,6 +142,28 @@ def test_the_published_rewards_by_hand() -> None:
         env = PolicySelection(Whole(machine, workload), policies="first/first", reward=f"as-published:{objective}")
         values[objective] = play(env, lambda mask: 0)[0]
     assert values == {"makespan": 0.0, "energy": -100.0, "edp": -1000.0}
+
+
+@pytest.mark.parametrize(
+    ("reward", "expected"),
+    [
+        ("energy", [-300.0, -200.0]),  # 10 s of 30 W; 10 s of 20 W
+        ("edp", [-3000.0, -2000.0]),
+        ("energy,program=2023", [0.0, -300.0]),
+        ("edp,program=2023", [0.0, 3000.0]),
+    ],
+)
+def test_the_rewards_as_run_by_hand(reward: str, expected: list[float]) -> None:
+    """Job after job on a machine of 10 W and 10 W a core: 2 cores for 10 s, then one of two in the queue, 1 core for 10 s."""
+    machine = Platform.homogeneous(nodes=1, cores=2, power={"static_w": 10.0, "dynamic_w": 10.0, "min_power": 1.0})
+    workload = workload_of((0.0, 2, 10.0, 10.0), (0.0, 1, 10.0, 10.0))
+    env = PolicySelection(Whole(machine, workload), policies="first/first", reward=f"as-run:{reward}", asked="waiting")
+    env.reset(seed=0)
+    paid, over = [], False
+    while not over:
+        _, value, over, _, _ = env.step(0)
+        paid.append(value)
+    assert paid == pytest.approx(expected)
 
 
 @pytest.mark.parametrize(("level", "size"), [("normal", 4 + 3 * 104 + 21), ("small", 4 + 21), ("minimal", 21)])

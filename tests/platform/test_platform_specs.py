@@ -20,6 +20,16 @@ def test_homogeneous() -> None:
     assert Platform.read(spec) == Platform.homogeneous(2, 16, 2.5, 2, 64.0)
 
 
+def test_mixed_takes_the_share_that_idle_processors_draw() -> None:
+    """One processor of Table III: half of its constant watts in place of all."""
+    whole, half = (
+        Platform.read(f"mixed:1x4@3.4{more}").clusters[0].groups[0].type.processors[0].power
+        for more in ("", ",min_power=0.5")
+    )
+    assert (whole["min_power"], half["min_power"]) == (1.0, 0.5)
+    assert half == {**whole, "min_power": 0.5}
+
+
 def test_mixed_is_the_published_platform(shared: Path) -> None:
     """The PCBE study's own spelling gives its scaling platform, with the same watts and contention."""
     ours = Platform.read("mixed:3x64@3.0,9x8@4.2")

@@ -8,15 +8,18 @@ import numpy as np
 import pytest
 
 from analysis.reproduce.claims import ClaimVerdict, judge
+from analysis.reproduce.energy_scheduler import selector
+from analysis.reproduce.irmasim import as_run, grouping_alone, policies
 from analysis.reproduce.irmasim import cluster as irmasim_cluster
 from analysis.reproduce.irmasim import paper as irmasim
-from analysis.reproduce.irmasim import policies
 from analysis.reproduce.irmasim.agents import AGENTS, FIGURE_ROWS, ROWS, SelectionCase, converged, until_half_way, way
+from analysis.reproduce.irmasim.favourites import at_least_by_chance, favourites, until_settled
 from analysis.reproduce.trainings import FILES
-from cluster_sim import Workload
+from cluster_sim import Simulation, Workload
 from learning.training.configuration import read_config
 from learning.training.training import untrained
 from learning.training.training_seeds import train
+from schedulers.queue.list_scheduling import ListScheduler
 
 
 def test_figs_9_to_11_are_about_one_batch() -> None:
@@ -142,3 +145,62 @@ def test_every_agent_reward_and_level_has_a_row() -> None:
     """Two agents under two models, and both by three rewards at three levels of observation."""
     assert len(ROWS) == 4 + 18
     assert len({row.training for row in ROWS}) == len(ROWS)
+
+
+def test_settled_is_when_one_policy_is_more_probable_than_all_others() -> None:
+    """Below ln 2 = 0.693 for good after the third update; at once; never."""
+    assert until_settled([0.9, 0.6, 0.7, 0.6, 0.5]) == 4
+    assert until_settled([0.6, 0.5]) == 1
+    assert until_settled([0.5, 0.7]) == 2
+
+
+def test_as_many_by_chance() -> None:
+    """Two or more heads of three: 4 of 8 cases; none or more: all."""
+    assert at_least_by_chance(2, 3, 0.5) == pytest.approx(0.5)
+    assert at_least_by_chance(0, 20, 0.2) == pytest.approx(1.0)
+    assert at_least_by_chance(20, 20, 0.2) == pytest.approx(0.2**20)
+
+
+def test_favourites_of_a_training(made_up: Path) -> None:
+    """Two trainings and two untrained agents; their probabilities, and what the favourite needs above the least."""
+    row = as_run.FIGURE_ROWS[0]
+    values = favourites(Path(), row.name, {}, str(made_up), 0, None).values
+    agent, control = f"agent/{row.name}", f"control/{row.name}"
+    for start, end in ((agent, ""), (control, "/untrained")):
+        chosen, above = values[f"{start}/favourite{end}"], values[f"{start}/above{end}"]
+        assert len(chosen) == len(above) == 2
+        assert all(100.0 / 6.0 <= first <= 100.0 for first in values[f"{start}/first{end}"])
+        cheapest = [100.0 * (value <= 0.01) for value in above]
+        assert values[f"{start}/cheapest{end}"] == sum(cheapest) / 2.0
+    assert set(values[f"{agent}/settled"]) <= {2, 4}
+    assert 16.6 < values[f"{control}/cheapest/chance"] <= 100.0
+    claims = {claim.key: claim for claim in irmasim.PAPER.claims()}
+    for end in ("favours", "least", "chance"):
+        assert judge(claims[f"{row.name}/{end}"], values).verdict is not ClaimVerdict.NOT_RUN
+
+
+def test_the_selector_chooses_among_the_pairs_of_the_program() -> None:
+    """The file's policies are those by which its favourites are named."""
+    options = read_config(FILES / "experiment1-selector-as-run.yaml").environment.options
+    assert tuple(options["policies"]) == selector.POLICIES
+    assert len(set(selector.POLICIES)) == 36
+
+
+@pytest.mark.parametrize(
+    ("preference", "packs", "nodes"),
+    [
+        ("any clock", True, [0, 0, 0, 0]),
+        ("any clock", False, [0, 1, 2, 0]),
+        ("fast first", True, [0, 0, 0, 0]),
+        ("fast first", False, [0, 1, 0, 1]),
+        ("slow first", True, [2, 2, 2, 2]),
+        ("slow first", False, [2, 2, 2, 2]),  # there is one slow node, which has room for all
+    ],
+)
+def test_orders_of_one_preference_differ_in_grouping_alone(preference: str, packs: bool, nodes: list[int]) -> None:
+    """Four jobs of one core on two fast nodes and a slow one, four cores each."""
+    platform = irmasim_cluster.cluster({3.4: 2, 1.7: 1}, "baseline")
+    workload = irmasim_cluster.of_profiles([(0.0, "ep.C")] * 4)
+    order = grouping_alone.node_order(grouping_alone.PREFERENCES[preference], packs)
+    result = Simulation(platform, workload, ListScheduler("first", order)).run()
+    assert result.allocations.sort_values("job_id")["node"].tolist() == [f"cluster0.node{node}" for node in nodes]
