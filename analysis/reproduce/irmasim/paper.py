@@ -229,10 +229,10 @@ def claims() -> Sequence[Claim]:
     return [
         *seen,
         *policies.claims(rest),
+        *_of_agents(rest),
         *policies.as_run_claims(),
         *grouping_alone.claims(),
         *as_run.claims(),
-        *_of_agents(rest),
     ]
 
 
