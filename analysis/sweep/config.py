@@ -23,13 +23,11 @@ from pydantic_core import PydanticCustomError
 
 from cluster_sim.errors import FormatError
 from cluster_sim.files.documents import read_document
-from cluster_sim.formats.native_platform import OwnKeys, validated
-from cluster_sim.run.settings import SETTINGS, Setting, TimeUnit, as_in_a_run, with_settings
+from cluster_sim.formats.native_platform import Count, OwnKeys, Whole, key_field, validated
+from cluster_sim.run.settings import SETTINGS, FirstJobs, Setting, Shake, TimeUnit, as_in_a_run, with_settings
 from cluster_sim.spelling import nearest
 from cluster_sim.workload.fields import SUMMARY_METRICS, names
 
-Count = Annotated[int, Field(ge=1)]
-Whole = Annotated[int, Field(ge=0)]
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 SHOWN = ["mean_wait_s", "mean_bounded_slowdown", "utilisation", "energy_j", "edp_js"]
@@ -60,11 +58,6 @@ def _values(kind: Any) -> Any:
     return Annotated[list[kind], BeforeValidator(_as_list), Field(min_length=1)]
 
 
-def _field(meaning: Any, default: Any = None, **more: Any) -> Any:
-    """Return a key with its meaning, which the manual shows."""
-    return Field(description=meaning, **({"default": default} if "default_factory" not in more else {}), **more)
-
-
 def _factor(setting: Setting) -> tuple[Any, Any]:
     """Return the type and the default of a setting as a factor."""
     kind, default = as_in_a_run(setting)
@@ -76,17 +69,17 @@ def _factor(setting: Setting) -> tuple[Any, Any]:
 class WorkloadKeys(OwnKeys):
     """A workload with more than a name."""
 
-    source: str = _field("a file, or a spec such as lublin:jobs=1000,nodes=64", ...)
-    name: str | None = _field("what tables call it; else its source, and how it is cut")
-    first: Count | None = _field(SETTINGS["first"].meaning)
-    slice: tuple[float, float] | None = _field(SETTINGS["slice"].meaning, strict=False)
-    window: Count | None = _field(
+    source: str = key_field("a file, or a spec such as lublin:jobs=1000,nodes=64", ...)
+    name: str | None = key_field("what tables call it; else its source, and how it is cut")
+    first: FirstJobs | None = key_field(SETTINGS["first"].meaning)
+    slice: tuple[float, float] | None = key_field(SETTINGS["slice"].meaning, strict=False)
+    window: Count | None = key_field(
         "each replication takes that many consecutive jobs, from a job on that is drawn with its seed"
     )
-    shake: Positive | None = _field(SETTINGS["shake"].told("sweep"))
-    time_unit: TimeUnit | None = _field(SETTINGS["time_unit"].meaning)
-    think_times: bool = _field(SETTINGS["think_times"].meaning, False)
-    fit: Literal["clamp", "drop"] | None = _field(
+    shake: Annotated[Shake, Field(allow_inf_nan=False)] | None = key_field(SETTINGS["shake"].told("sweep"))
+    time_unit: TimeUnit | None = key_field(SETTINGS["time_unit"].meaning)
+    think_times: bool = key_field(SETTINGS["think_times"].meaning, False)
+    fit: Literal["clamp", "drop"] | None = key_field(
         "jobs wider than the platform: clamp, they get fewer cores; drop, they are left out"
     )
 
@@ -101,8 +94,8 @@ class FactorKeys(OwnKeys):
         ],
         BeforeValidator(_as_list),
         Field(min_length=1),
-    ] = _field(SETTINGS["workload"].told("sweep"), ...)
-    load: _values(Positive) = _field("gaps between submissions are divided by it", [1.0])  # type: ignore[valid-type]
+    ] = key_field(SETTINGS["workload"].told("sweep"), ...)
+    load: _values(Positive) = key_field("gaps between submissions are divided by it", [1.0])  # type: ignore[valid-type]
 
     def values(self, factor: str) -> list[Any]:
         """Return the values of a factor."""
@@ -113,8 +106,8 @@ class FactorKeys(OwnKeys):
 class TrainKeys(OwnKeys):
     """Agents that the sweep trains itself, for the scheduler or power policy ``trained``."""
 
-    config: str = _field("a configuration of cluster-sim train", ...)
-    settings: dict[str, list[Any]] = _field(
+    config: str = key_field("a configuration of cluster-sim train", ...)
+    settings: dict[str, list[Any]] = key_field(
         "factors of the training: dotted keys of its configuration, each with a list of values; files lie beside the sweep's",
         default_factory=dict,
     )
@@ -130,24 +123,24 @@ class TrainKeys(OwnKeys):
 class OutputKeys(OwnKeys):
     """Files that are kept of a run beside its metrics."""
 
-    jobs: bool = _field("its table of jobs, jobs/CELL.parquet", False)
-    gantt: Whole = _field("its Gantt chart, gantt/CELL.html, if it has at most that many jobs", 0)
-    charts: bool = _field("curves of power, use and queue, charts/CELL.html", False)
+    jobs: bool = key_field("its table of jobs, jobs/CELL.parquet", False)
+    gantt: Whole = key_field("its Gantt chart, gantt/CELL.html, if it has at most that many jobs", 0)
+    charts: bool = key_field("curves of power, use and queue, charts/CELL.html", False)
 
 
 class SweepConfig(OwnKeys):
     """A whole sweep."""
 
-    factors: FactorKeys = _field("see below", ...)
-    replications: Count = _field("runs of each combination, with seeds of their own", 1)
-    seed: Whole = _field("what all seeds are derived from", 0)
-    train: TrainKeys | None = _field("see below")
-    outputs: OutputKeys = _field("see below", default_factory=OutputKeys)
-    metrics: Annotated[list[Metric], Field(min_length=1)] = _field(
+    factors: FactorKeys = key_field("see below", ...)
+    replications: Count = key_field("runs of each combination, with seeds of their own", 1)
+    seed: Whole = key_field("what all seeds are derived from", 0)
+    train: TrainKeys | None = key_field("see below")
+    outputs: OutputKeys = key_field("see below", default_factory=OutputKeys)
+    metrics: Annotated[list[Metric], Field(min_length=1)] = key_field(
         "what the printed table shows, keys of summary.json; for each the best is named",
         default_factory=lambda: list(SHOWN),
     )
-    confidence: Annotated[float, Field(gt=0, lt=1)] = _field("of the intervals", 0.95)
+    confidence: Annotated[float, Field(gt=0, lt=1)] = key_field("of the intervals", 0.95)
 
 
 SECTIONS: tuple[tuple[str, type[OwnKeys]], ...] = (

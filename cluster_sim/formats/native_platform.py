@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
 import yaml
+from annotated_types import Ge
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 from pydantic_core import ErrorDetails, PydanticCustomError
 
@@ -69,6 +70,10 @@ def _plain(text: str) -> str:
 Text = Annotated[str, AfterValidator(_plain)]
 
 
+Count = Annotated[int, Ge(1)]
+Whole = Annotated[int, Ge(0)]
+
+
 class OwnKeys(BaseModel):
     """A mapping of a document that has only its own keys and values of the right kind. For :func:`validated`."""
 
@@ -87,6 +92,11 @@ class OwnKeys(BaseModel):
     def _hint(cls, key: object) -> dict[str, Any]:
         """Return what was expected in the place of a key that the mapping does not have."""
         return {"expected": nearest(str(key), cls.model_fields), "key": str(key)}
+
+
+def key_field(meaning: Any, default: Any = None, **more: Any) -> Any:
+    """Declare a key with its meaning, for the manual; without a default it may be left out and is None."""
+    return Field(description=meaning, **({"default": default} if "default_factory" not in more else {}), **more)
 
 
 class _Entry(OwnKeys):

@@ -36,6 +36,8 @@ Place = Literal["command line", "configuration", "sweep", "environment"]
 
 TimeUnit = Literal["ms", "s", "min", "h", "d"]
 TIME_UNITS: dict[str, str] = {"ms": "milliseconds", "s": "seconds", "min": "minutes", "h": "hours", "d": "days"}
+FirstJobs = Annotated[int, Ge(1)]
+Shake = Annotated[float, Gt(0), Unit("s")]
 AnyTimeUnit = Literal["ms", "s", "min", "h", "d", "milliseconds", "seconds", "minutes", "hours", "days"]
 
 
@@ -168,15 +170,12 @@ class _Inputs:
         ),
     ] = None
     first: Annotated[
-        int | None,
-        Ge(1),
+        FirstJobs | None,
         Doc("take only the first N jobs, of a slice if there is one"),
         Setting(metavar="N", of_workload=True),
     ] = None
     shake: Annotated[
-        float | None,
-        Gt(0),
-        Unit("s"),
+        Shake | None,
         Doc("move every submission by up to so many seconds to and fro, drawn with the seed"),
         Setting(
             metavar="S",

@@ -30,11 +30,18 @@ from cluster_sim.errors import FormatError, InputError
 from cluster_sim.executors import WORKERS, Workers
 from cluster_sim.files.atomic import write_bytes
 from cluster_sim.files.documents import flat, read_document
-from cluster_sim.formats.native_platform import OwnKeys, validated
-from cluster_sim.run.settings import SETTINGS, TimeUnit, as_in_a_run, located, located_policy, taken, with_settings
+from cluster_sim.formats.native_platform import Count, OwnKeys, Whole, key_field, validated
+from cluster_sim.run.settings import (
+    SETTINGS,
+    FirstJobs,
+    TimeUnit,
+    as_in_a_run,
+    located,
+    located_policy,
+    taken,
+    with_settings,
+)
 
-Count = Annotated[int, Ge(1)]
-Whole = Annotated[int, Ge(0)]
 Seed = Annotated[int, Ge(0), Le(2**63 - 1)]
 """Seed that torch accepts, with room for the seeds that are counted from it."""
 _SHARE = re.compile(r"([0-9]+(?:\.[0-9]+)?) of \S.*")
@@ -64,25 +71,20 @@ Time = Annotated[
 """Time on the clock of a workload, s; also ``inf``, its end."""
 
 
-def _field(meaning: Any, default: Any = None, **more: Any) -> Any:
-    """Declare a key with its meaning, for the manual; without a default it may be left out and is None."""
-    return Field(description=meaning, **({"default": default} if "default_factory" not in more else {}), **more)
-
-
 class TrajectoryKeys(OwnKeys):
     """Episodes of consecutive jobs out of a workload, on a clock that starts at the first one's submission."""
 
-    length: Count = _field("jobs of an episode", ...)
-    origin: Literal["random", "fixed"] | Whole = _field(
+    length: Count = key_field("jobs of an episode", ...)
+    origin: Literal["random", "fixed"] | Whole = key_field(
         "first job of an episode: random, the first of all (fixed), or a number", "random"
     )
 
 
 class _JobsKeys(OwnKeys):
-    workload: str | None = _field(SETTINGS["workload"].told("environment"))
-    first: Count | None = _field(SETTINGS["first"].meaning)
-    slice: tuple[Time, Time] | None = _field(SETTINGS["slice"].meaning, strict=False)
-    time_unit: TimeUnit | None = _field(SETTINGS["time_unit"].meaning)
+    workload: str | None = key_field(SETTINGS["workload"].told("environment"))
+    first: FirstJobs | None = key_field(SETTINGS["first"].meaning)
+    slice: tuple[Time, Time] | None = key_field(SETTINGS["slice"].meaning, strict=False)
+    time_unit: TimeUnit | None = key_field(SETTINGS["time_unit"].meaning)
 
 
 Jobs = TypeVar("Jobs", bound=_JobsKeys)
@@ -91,22 +93,22 @@ Jobs = TypeVar("Jobs", bound=_JobsKeys)
 class AlsoKeys(_JobsKeys):
     """Further log to learn from, or to validate on. Its episodes are cut and run like those of the first."""
 
-    workload: str = _field(SETTINGS["workload"].told("environment"), ...)
-    platform: str | None = _field("the machine that its jobs run on; that of the first log unless given")
+    workload: str = key_field(SETTINGS["workload"].told("environment"), ...)
+    platform: str | None = key_field("the machine that its jobs run on; that of the first log unless given")
 
 
 class InputKeys(_JobsKeys):
     """Source of the jobs, for training or for validation."""
 
-    trajectories: TrajectoryKeys | None = _field("episodes are pieces of the workload: {length: 30, origin: random}")
-    days: bool = _field("episodes are days of the workload, or files of the folder that it names", False)
-    fold: tuple[Whole, Count] | None = _field(
+    trajectories: TrajectoryKeys | None = key_field("episodes are pieces of the workload: {length: 30, origin: random}")
+    days: bool = key_field("episodes are days of the workload, or files of the folder that it names", False)
+    fold: tuple[Whole, Count] | None = key_field(
         "[k, n]: leave out days k, k + n, k + 2n, …, to test on them", strict=False
     )
-    fresh: bool = _field(
+    fresh: bool = key_field(
         "every episode is a new draw of the generator that `workload` names; its spec has no seed", False
     )
-    also: list[AlsoKeys] | None = _field(
+    also: list[AlsoKeys] | None = key_field(
         "further logs, each as likely as the first; on other machines only for job-choice",
         min_length=1,
     )
@@ -143,13 +145,13 @@ _OF_INPUTS = ("platform", *InputKeys.model_fields)
 class EnvironmentKeys(InputKeys):
     """Machine, jobs, observation, actions and reward of an agent."""
 
-    kind: Literal["job-node", "policy-selection", "job-choice", "node-shutdown", "jobs-and-nodes"] = _field(
+    kind: Literal["job-node", "policy-selection", "job-choice", "node-shutdown", "jobs-and-nodes"] = key_field(
         "which environment", "job-node"
     )
-    platform: str | None = _field(SETTINGS["platform"].told("environment"))
-    observation: str | None = _field("what the agent sees; the environment's default unless said otherwise")
-    reward: str | None = _field("what it is rewarded for; the environment's default unless said otherwise")
-    options: dict[str, Any] = _field("options of the environment, such as {placements: one}", default_factory=dict)
+    platform: str | None = key_field(SETTINGS["platform"].told("environment"))
+    observation: str | None = key_field("what the agent sees; the environment's default unless said otherwise")
+    reward: str | None = key_field("what it is rewarded for; the environment's default unless said otherwise")
+    options: dict[str, Any] = key_field("options of the environment, such as {placements: one}", default_factory=dict)
 
     @model_validator(mode="after")
     def _something_to_run(self) -> EnvironmentKeys:
@@ -161,20 +163,20 @@ class EnvironmentKeys(InputKeys):
 class ConstraintKeys(OwnKeys):
     """Limit on the mean cost of an episode, or of each class, kept by a multiplier that PPO learns with the policy."""
 
-    limit: Annotated[float, Field(ge=0, allow_inf_nan=False)] = _field("limit of the mean cost of an episode", ...)
-    learning_rate: Annotated[float, Field(gt=0, allow_inf_nan=False)] = _field(
+    limit: Annotated[float, Field(ge=0, allow_inf_nan=False)] = key_field("limit of the mean cost of an episode", ...)
+    learning_rate: Annotated[float, Field(gt=0, allow_inf_nan=False)] = key_field(
         "growth of the multiplier in an iteration when the cost is 1 above the limit", ...
     )
-    proportional: Annotated[float, Field(ge=0, allow_inf_nan=False)] = _field(
+    proportional: Annotated[float, Field(ge=0, allow_inf_nan=False)] = key_field(
         "added to the multiplier while the cost is 1 above the limit; damps swings", 0.0
     )
-    initial: Annotated[float, Field(ge=0, allow_inf_nan=False)] = _field(
+    initial: Annotated[float, Field(ge=0, allow_inf_nan=False)] = key_field(
         "the multiplier before the first iteration", 0.0
     )
-    at_most: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = _field(
+    at_most: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = key_field(
         "most that an episode's cost counts when the multiplier is set; no bound unless given"
     )
-    classes: dict[str, Annotated[float, Field(ge=0, allow_inf_nan=False)]] = _field(
+    classes: dict[str, Annotated[float, Field(ge=0, allow_inf_nan=False)]] = key_field(
         "limits by the beginning of the name of the workload, or of a day's file: {busy: 0.15}",
         default_factory=dict,
     )
@@ -183,25 +185,25 @@ class ConstraintKeys(OwnKeys):
 class AlgorithmKeys(OwnKeys):
     """Algorithm of the training."""
 
-    name: str = _field("ppo, reinforce or actor-critic", "ppo")
-    published: str | None = _field("begin with hyper-parameters as published: energy-scheduler or deepshutdown")
-    options: dict[str, Any] = _field("its hyper-parameters, such as {actor_lr: 0.001}", default_factory=dict)
-    constraint: ConstraintKeys | None = _field("see below; for ppo and an environment with a cost")
+    name: str = key_field("ppo, reinforce or actor-critic", "ppo")
+    published: str | None = key_field("begin with hyper-parameters as published: energy-scheduler or deepshutdown")
+    options: dict[str, Any] = key_field("its hyper-parameters, such as {actor_lr: 0.001}", default_factory=dict)
+    constraint: ConstraintKeys | None = key_field("see below; for ppo and an environment with a cost")
 
 
 class ValidationKeys(InputKeys):
     """Episodes that choose the best agent; without a workload, the training's own (all, or a number of them)."""
 
-    every: Count = _field("iterations from one validation to the next", 5)
-    episodes: Count = _field("number of episodes, evenly spread over all", 10)
-    patience: Count | None = _field(
+    every: Count = key_field("iterations from one validation to the next", 5)
+    episodes: Count = key_field("number of episodes, evenly spread over all", 10)
+    patience: Count | None = key_field(
         "validations in a row without a better agent after which the training ends; it goes on to `iterations` unless given"
     )
-    remainder: bool = _field(
+    remainder: bool = key_field(
         "where all pieces are played, also the last one, which is shorter than `length`",
         False,
     )
-    keep: Literal["best", "last"] = _field(
+    keep: Literal["best", "last"] = key_field(
         "which agent is kept: the best by validation, or the last, as papers do", "best"
     )
 
@@ -209,42 +211,42 @@ class ValidationKeys(InputKeys):
 class WarmStartKeys(OwnKeys):
     """Learning from the decisions of a heuristic before learning from reward."""
 
-    teacher: str = _field(
+    teacher: str = key_field(
         "who is imitated: a scheduler (job-node), an order of jobs (job-choice), a name (node-shutdown), "
         "a scheduler + a timeout (jobs-and-nodes)",
         ...,
     )
-    episodes: Count = _field("how many of its episodes to learn from", 16)
-    rounds: Whole = _field("rounds in which the agent plays that many episodes and the teacher corrects it", 0)
-    options: dict[str, Any] = _field("options of the imitation, such as {epochs: 20}", default_factory=dict)
+    episodes: Count = key_field("how many of its episodes to learn from", 16)
+    rounds: Whole = key_field("rounds in which the agent plays that many episodes and the teacher corrects it", 0)
+    options: dict[str, Any] = key_field("options of the imitation, such as {epochs: 20}", default_factory=dict)
 
 
 class Config(OwnKeys):
     """Configuration of a whole training."""
 
-    environment: EnvironmentKeys = _field("see below", default_factory=EnvironmentKeys)
-    algorithm: AlgorithmKeys = _field("see below", default_factory=AlgorithmKeys)
-    network: str = _field("a spec of the registry of networks, such as scorer:hidden=32 or as-published", "scorer")
-    iterations: Whole = _field("rollouts, each followed by an update", 100)
-    episodes: Count = _field("episodes of a rollout", 16)
-    group: Count = _field("episodes that are played in lockstep; rounding makes the result depend on it", 16)
-    workers: Workers = _field(WORKERS)
-    seed: Seed = _field("of everything random", 0)
-    seeds: Count = _field("trainings, with seeds from `seed` on, each in a folder of its own", 1)
-    objective: str | None = _field(
+    environment: EnvironmentKeys = key_field("see below", default_factory=EnvironmentKeys)
+    algorithm: AlgorithmKeys = key_field("see below", default_factory=AlgorithmKeys)
+    network: str = key_field("a spec of the registry of networks, such as scorer:hidden=32 or as-published", "scorer")
+    iterations: Whole = key_field("rollouts, each followed by an update", 100)
+    episodes: Count = key_field("episodes of a rollout", 16)
+    group: Count = key_field("episodes that are played in lockstep; rounding makes the result depend on it", 16)
+    workers: Workers = key_field(WORKERS)
+    seed: Seed = key_field("of everything random", 0)
+    seeds: Count = key_field("trainings, with seeds from `seed` on, each in a folder of its own", 1)
+    objective: str | None = key_field(
         "what is minimised: a key of summary.json, or reward; the reward's metric unless given"
     )
-    limits: dict[str, Annotated[float | str, BeforeValidator(_limit)]] = _field(
+    limits: dict[str, Annotated[float | str, BeforeValidator(_limit)]] = key_field(
         "limits of metrics' validation means: numbers, or such as 0.5 of timeout:0; the best agent stays furthest below",
         default_factory=dict,
     )
-    baselines: list[str] = _field(
+    baselines: list[str] = key_field(
         "schedulers to compare with (node-shutdown: power policies; jobs-and-nodes: scheduler + power policy)",
         default_factory=list,
     )
-    validation: ValidationKeys = _field("see below", default_factory=ValidationKeys)
-    warm_start: WarmStartKeys | None = _field("see below; none unless given")
-    checkpoint_every: Count = _field("iterations from one checkpoint to the next", 10)
+    validation: ValidationKeys = key_field("see below", default_factory=ValidationKeys)
+    warm_start: WarmStartKeys | None = key_field("see below; none unless given")
+    checkpoint_every: Count = key_field("iterations from one checkpoint to the next", 10)
 
     @model_validator(mode="after")
     def _something_remains(self) -> Config:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
@@ -129,10 +129,6 @@ class Replay(Scheduler):
             reason = "its cores were not free" if now - due > LATE_S else "its nodes have to be booted"
             text = f"job {job.job_id} starts at {start:g} s, not at the recorded {due:g} s: {reason}"
             warn_user(ModelWarning(f"{self.path}: {text}"))
-
-
-CoresOf = Callable[[str, "Platform", str], np.ndarray]
-"""Function from a job's cores, as the file writes them, the platform and a text for messages to core numbers."""
 
 
 def _own_record(path: str) -> dict[str, RecordedStart]:
