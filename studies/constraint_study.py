@@ -7,8 +7,8 @@ on which they trained, without those that no power policy could keep, because ``
 jobs unstarted, whose waits the cost counts. Every third day of a class is to choose by: limits there are tighter by half of
 the interval of a mean of so many days, and the threshold of the rule of one number is the largest that keeps them. Agents
 begin with the teacher summed-stretch and learn with a multiplier for each class. Then each plays the days on which the
-authors tested, once. FOLDER receives the tables of each stage, the days, the agents and ``runs.csv``; what is there is not
-made again.
+authors tested, once, or those in the folders of ``--fresh``. FOLDER receives the tables of each stage, the days, the agents
+and ``runs.csv``; what is there is not made again.
 """
 
 from __future__ import annotations
@@ -85,6 +85,24 @@ def days_in(inputs: Path, folders: Iterable[str], platform: Platform) -> list[Da
     ]
 
 
+def unknown(days: Iterable[Day], known: Iterable[Day]) -> list[Day]:
+    """Return the days that share at most half of their jobs with each known day, and with each other; of two jobs or more."""
+
+    def jobs(day: Day) -> set[tuple[Any, ...]]:
+        table = day.jobs.jobs
+        names = ("submit_time", "requested_cores", "requested_time", "recorded_run_time")
+        return set(zip(*(table[name].tolist() for name in names), strict=True))
+
+    seen = [jobs(day) for day in known]
+    found = []
+    for day in days:
+        own = jobs(day)
+        if len(day.jobs) > 1 and not any(2 * len(own & other) > min(len(own), len(other)) for other in seen):
+            found.append(day)
+            seen.append(own)
+    return found
+
+
 def measured(platform: Platform, days: Sequence[Day], policy: str) -> Iterator[dict[str, Any]]:
     """A row for each day: waste (W·min by node), switches, mean stretch, and what else :func:`of_day` says."""
     for seed, day in enumerate(days):
@@ -130,8 +148,23 @@ def tightened(rows: pd.DataFrame) -> dict[str, float]:
     }
 
 
-def training(inputs: Path, days: Path, limits: Mapping[str, float], seeds: int) -> Config:
-    """How the agents learn, from the days in the folders ``train`` and ``validation`` there."""
+TAUGHT_BY, ITERATIONS = "summed-stretch:soft=0.075,hard=0.1,linger=0", 6
+"""The teacher of the agents in docs/results/limits.md, and their iterations."""
+
+
+def training(
+    inputs: Path,
+    days: Path,
+    limits: Mapping[str, float],
+    seeds: int,
+    teacher: str = TAUGHT_BY,
+    iterations: int = ITERATIONS,
+    validations: int = 1,
+) -> Config:
+    """How the agents learn, from the days in the folders ``train`` and ``validation`` there.
+
+    Of several ``validations`` the one is kept that breaks the limits least; then all days there are played.
+    """
     common = {"time_unit": "min", "days": True}
     return Config.model_validate(
         {
@@ -155,14 +188,19 @@ def training(inputs: Path, days: Path, limits: Mapping[str, float], seeds: int) 
                     "epochs": 4, "minibatch": 512, "target_kl": 0.02,
                 },
             },
-            "iterations": 6,
+            "iterations": iterations,
             "episodes": 16,
             "workers": 1,
             "seeds": seeds,
             "objective": "energy_waste_j",
-            "validation": {"workload": str(days / "validation"), "every": 6, "episodes": 48, **common},
+            "validation": {
+                "workload": str(days / "validation"),
+                "every": max(1, iterations // validations),
+                "episodes": 48 if validations == 1 else len(CLASSES) * TO_CHOOSE,
+                **common,
+            },
             "warm_start": {
-                "teacher": "summed-stretch:soft=0.075,hard=0.1,linger=0",
+                "teacher": teacher,
                 "episodes": 40,
                 "options": {"epochs": 5, "smoothing": 0.01, "minibatch": 128, "actor_lr": 3e-3, "critic_lr": 3e-3},
             },
@@ -277,8 +315,20 @@ def threshold_within(rules: Mapping[float, pd.DataFrame], limits: Mapping[str, f
 @click.command()
 @click.argument("inputs", type=click.Path(path_type=Path, exists=True, file_okay=False), default=INPUTS)
 @click.option("--out", required=True, type=click.Path(path_type=Path, file_okay=False), help="Agents and tables.")
-@click.option("--seeds", type=click.IntRange(2), default=5, show_default=True, help="Trainings.")
-def main(inputs: Path, out: Path, seeds: int) -> None:
+@click.option("--seeds", type=click.IntRange(1), default=5, show_default=True, help="Trainings.")
+@click.option("--teacher", default=TAUGHT_BY, show_default=True, help="Teacher that the agents begin with.")
+@click.option("--iterations", type=click.IntRange(1), default=ITERATIONS, show_default=True, help="Of a training.")
+@click.option(
+    "--validations", type=click.IntRange(1), default=1, show_default=True, help="Of a training, besides the first."
+)
+@click.option(
+    "--fresh",
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    help="Folder of folders of days to test on.",
+)
+def main(
+    inputs: Path, out: Path, seeds: int, teacher: str, iterations: int, validations: int, fresh: Path | None
+) -> None:
     """Choose a threshold, train agents, and print what they do on days that nothing was chosen by."""
     platform = taurus(inputs)
     released = days_in(inputs, (*BUSY_DAYS, *ORDINARY_DAYS["train"]), platform)
@@ -299,11 +349,16 @@ def main(inputs: Path, out: Path, seeds: int) -> None:
     }
     rule = f"{RULE}:{threshold_within(rules, limits):g}"
     click.echo(f"the rule of one number that keeps them: {rule}")
-    config = training(inputs, out / "days", limits, seeds)
+    config = training(inputs, out / "days", limits, seeds, teacher, iterations, validations)
     for seed in range(seeds):
         one = config.model_copy(update={"seeds": 1, "seed": seed})
         click.echo(train(one, out / "agents" / f"seed-{seed}", resume=True)[0])
     tested = days_in(inputs, ORDINARY_DAYS["test"], platform)
+    if fresh is not None:
+        known = [*released, *tested]
+        tested = unknown(
+            days_in(fresh, sorted(path.name for path in fresh.iterdir() if path.is_dir()), platform), known
+        )
     agents = {f"learned:{out / 'agents' / f'seed-{seed}'}": f"{AGENT}, seed {seed}" for seed in range(seeds)}
     policies = dict.fromkeys([rule, *agents, *(f"{RULE}:{threshold:g}" for threshold in THRESHOLDS), BASE, *OTHERS])
     tables = [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -29,6 +30,7 @@ from studies.constraint_study import (
     split,
     threshold_within,
     tightened,
+    unknown,
 )
 from studies.room_study import WINDOWS, changed, choose, drawn, on_later_windows, price, read_log, scheduler, told
 
@@ -43,6 +45,13 @@ def day(number: int, jobs: int, requested_s: float) -> Day:
         "requested_time": [requested_s] * jobs,
     }
     return Day(Path(f"part/day_{number}.json"), Workload({"submit_time": np.arange(jobs) * 60.0, **columns}))
+
+
+def test_days_that_share_most_jobs_are_one_day() -> None:
+    """A day is unknown that shares at most half of its jobs with each known day and each unknown day before; it has two jobs."""
+    known, fresh = day(1, 10, 600.0), day(2, 10, 900.0)
+    copies = [replace(one, path=Path(f"copies/{number}.json")) for number, one in enumerate((known, fresh))]
+    assert unknown([*copies, fresh, day(3, 1, 60.0)], [known]) == [copies[1]]
 
 
 def test_every_third_day_of_each_class_is_to_choose_by(tmp_path: Path) -> None:
