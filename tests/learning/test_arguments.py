@@ -147,6 +147,7 @@ WRONG: dict[str, tuple[Any, ...]] = {
     "placements": (5, None, [1], "nonsense"),
     "wait": (True, None, [1], "nonsense"),
     "head": (5, None, [1], "nonsense"),
+    "asked": (5, None, [1], "nonsense"),
     "idle": (5, None, [1], "nonsense"),
     "nodes": (5, None, [1], "nonsense"),
     "policies": (5, None, [1], b"x", "nonsense"),
