@@ -255,6 +255,9 @@ def _deciders(config: SweepConfig, folder: Path) -> list[Level]:
         own, other = ("power_policy", "scheduler") if kind == "node-shutdown" else ("scheduler", "power_policy")
         if TRAINED in factors.values(other):
             raise InputError(f"train, an agent of kind {kind}", f"'{TRAINED}' as a {own}", "it in the other place")
+        if kind == "jobs-and-nodes" and (others := [power for power, _ in pairs if power != "always-on"]):
+            who = f"always-on alone as a power_policy, since '{TRAINED}' switches nodes itself"
+            raise InputError(f"train, an agent of kind {kind}", who, others[0])
     found = []
     for power, scheduler in pairs:
         labels = {"power_policy": power, "scheduler": scheduler}

@@ -68,8 +68,7 @@ class Simulation:
     """A run in the making: build it, ``run()`` it, look at the result. One object is one run.
 
     Parameters: ``scheduler`` and ``power`` (a power policy, also named ``power_policy``; None leaves nodes as the platform
-    says) as objects or specs, ``"easy"``, ``"timeout:300"``; a scheduler
-    that switches nodes itself brings its own;
+    says) as objects or specs, ``"easy"``, ``"timeout:300"``; a scheduler that switches nodes itself brings its own power policy;
     ``seed`` for everything random; ``enforce_walltime`` kills jobs that outlive their requested time; ``until`` (s)
     stops the run there, jobs not done are unfinished; ``quirks`` by name, see :mod:`cluster_sim.run.quirks`; ``contention`` and
     ``power_model`` as objects or specs replace the platform's own models, ``models`` both at once, for those who make
@@ -119,7 +118,7 @@ class Simulation:
             power = cast("PowerPolicy", sibling("schedulers").make_power_policy(power))
         own_power: PowerPolicy | None = getattr(scheduler, "power_policy", None)
         if own_power is not None:
-            if power is not None and getattr(power, "switches", True):
+            if not (power is None or isinstance(power, sibling("schedulers").AlwaysOn)):
                 who = f"always-on, or none, beside {describe(scheduler)}, which switches nodes itself"
                 raise InputError("Simulation, power", who, describe(power))
             power = own_power

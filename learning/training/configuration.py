@@ -41,6 +41,7 @@ from cluster_sim.run.settings import (
     taken,
     with_settings,
 )
+from schedulers.policy.policy import PLUS
 
 Seed = Annotated[int, Ge(0), Le(2**63 - 1)]
 """Seed that torch accepts, with room for the seeds that are counted from it."""
@@ -286,7 +287,12 @@ def placed(config: Config, folder: Path) -> Config:
     """Return the configuration with absolute file names, also in specs of policies; they start in ``folder``."""
 
     def policy(spec: Any) -> Any:
-        return located_policy(folder, spec) if isinstance(spec, str) else spec
+        if not isinstance(spec, str):
+            return spec
+        parts = (
+            spec.split(PLUS) if config.environment.kind == "jobs-and-nodes" else [spec]
+        )  # a scheduler + a power policy
+        return PLUS.join(located_policy(folder, part) for part in parts)
 
     def limit(most: float | str) -> float | str:
         share, of, spec = str(most).partition(" of ")
@@ -304,7 +310,7 @@ def placed(config: Config, folder: Path) -> Config:
 
     update["validation"], environment = with_all_files(config.validation), with_all_files(config.environment)
     options = config.environment.options
-    specs = {name: policy(options[name]) for name in ("scheduler", "power", "cost") if name in options}
+    specs = {name: policy(options[name]) for name in ("scheduler", "power", "cost", "nodes") if name in options}
     parts = ("observation", "reward", "contention_model", "power_model")
     own = {name: policy(getattr(environment, name)) for name in parts}
     update["environment"] = environment.model_copy(update={"options": options | specs, **own})

@@ -238,6 +238,27 @@ def test_policies_named_by_files_are_looked_for_beside_the_configuration(tmp_pat
     assert read_config(tmp_path / "elsewhere" / "again.yaml") == config
 
 
+def test_files_of_jobs_and_nodes_are_found_from_any_folder(tmp_path: Path) -> None:
+    """The order of nodes may be in a Python file, and so may either of a scheduler and a power policy."""
+    both = "easy:nodes=own.py:order + own.py:Power,depth=2"
+    config = read_config(
+        written(
+            tmp_path,
+            "environment: {kind: jobs-and-nodes, options: {nodes: 'own.py:order'}}\n"
+            f"baselines: ['{both}', 'easy + timeout:300']\n"
+            f"limits: {{mean_stretch: '0.5 of {both}'}}\n"
+            f"warm_start: {{teacher: '{both}'}}\n",
+        )
+    )
+    at = tmp_path.resolve()
+    found = f"easy:nodes={at}/own.py:order + {at}/own.py:Power,depth=2"
+    assert config.environment.options == {"nodes": f"{at}/own.py:order"}
+    assert config.baselines == [found, "easy + timeout:300"]
+    assert config.limits == {"mean_stretch": f"0.5 of {found}"}
+    assert config.warm_start is not None
+    assert config.warm_start.teacher == found
+
+
 def test_relative_names_of_a_configuration_made_in_python_are_of_the_current_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -281,8 +281,9 @@ def test_no_other_policy_switches_nodes_beside_it(tmp_path: Path) -> None:
     untrained(tmp_path)
     jobs, spec = workload_of((0.0, 1, 10.0, 10.0)), f"learned:{tmp_path}"
     assert Simulation(machine(), jobs, spec, "always-on").run(warn=False).metrics["jobs_completed"] == 1
-    with pytest.raises(InputError, match=r"expected always-on, or none, beside learned:.*, found timeout:0"):
-        Simulation(machine(), jobs, spec, "timeout:0")
+    for other in ("timeout:0", "power-cap:400"):
+        with pytest.raises(InputError, match=rf"expected always-on, or none, beside learned:.*, found {other}"):
+            Simulation(machine(), jobs, spec, other)
     with pytest.raises(
         InputError, match=r"found one of kind jobs-and-nodes, a scheduler \(--scheduler\) that needs no"
     ):

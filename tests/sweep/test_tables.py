@@ -373,6 +373,9 @@ def test_agents_are_trained_in_the_sweep(tmp_path: Path) -> None:
         check(Grid.of({"factors": wrong, "train": train}, tmp_path))
     with pytest.raises(InputError, match="an agent of kind job-node: expected 'trained' as a scheduler"):
         Grid.of({"factors": factors | {"power_policy": "trained"}, "train": train}, tmp_path)
+    both = train | {"settings": {"environment.kind": ["jobs-and-nodes"]}}
+    with pytest.raises(InputError, match=r"of kind jobs-and-nodes: expected always-on alone .*, found timeout:300"):
+        Grid.of({"factors": factors | {"power_policy": ["always-on", "timeout:300"]}, "train": both}, tmp_path)
     with pytest.raises(InputError, match=r"train\.yaml with iteration=1.*iterations"):
         Grid.of({"factors": factors, "train": train | {"settings": {"iteration": [1]}}}, tmp_path)
 
