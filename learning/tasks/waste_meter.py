@@ -122,11 +122,12 @@ class Metered(Steered):
     def __init__(self, maker: Settling):
         self._maker = maker
         self.meter: WasteMeter | None = None
-        self.at_the_end_of_instants: Callable[[View], None] = lambda view: None
+        self.at_the_end_of_instants: list[Callable[[View], None]] = []  #: Of a reward and of a cost.
 
     def react(self, view: View) -> Iterable[PowerDecision]:
         """Carry out, after the scheduler's pass, the agent's decision about idle nodes; then read the meter."""
         yield from self._maker.settle(view)
         if self.meter is not None:
             self.meter.look(view)
-        self.at_the_end_of_instants(view)
+        for call in self.at_the_end_of_instants:
+            call(view)

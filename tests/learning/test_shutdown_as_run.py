@@ -53,6 +53,15 @@ def test_late_jobs_count_if_they_could_start() -> None:
     assert env.step(0)[1] == pytest.approx(-95.0 / 250.0)  # late, but nothing is reserved
 
 
+def test_a_cost_counts_beside_the_reward() -> None:
+    """The reward counts its late jobs, and so does a cost of the same kind: each is minus the other."""
+    env = environment(
+        2, (0.0, 1, 900.0, 900.0, "a"), (0.0, 2, 60.0, 60.0, "b"), reward="as-run:late=all", cost="as-run:late=all"
+    )
+    *_, (_, reward, _, _, info) = [env.step(1) for _ in range(6)]
+    assert (reward, info["cost"]) == (pytest.approx(-1.0), pytest.approx(1.0))
+
+
 @pytest.mark.parametrize(
     ("head", "cores", "starts"),
     [("waits", 2, None), ("waits-for-jobs", 2, 60.0), ("starts", 2, 60.0), ("waits-for-jobs", 3, 60.0)],

@@ -68,7 +68,7 @@ class WasteAndLateJobsAsRun(OfWaste):
 
     def begin(self, simulation: Simulation, maker: DecisionMaker) -> None:
         super().begin(simulation, maker)
-        simulation.power_policy.at_the_end_of_instants = self._count_late  # type: ignore[union-attr]
+        simulation.power_policy.at_the_end_of_instants.append(self._count_late)  # type: ignore[union-attr]
         view = simulation.view
         self._most_joules = most_watts(view) * self._maker.step_s
         self._cores = view.platform.core_count
