@@ -283,7 +283,10 @@ def evaluate(
     cases: Sequence[Episode],
     metrics: Annotated[
         Sequence[str],
-        Doc("keys of summary.json of which less is better; unless given, what the agents were trained to reduce"),
+        Doc(
+            "keys of summary.json of which less is better; unless given, what the agents were trained to reduce;"
+            " for agents that switch nodes, energy, stretch and switches"
+        ),
     ] = (),
     heuristics: Annotated[
         Sequence[str] | None,

@@ -12,7 +12,7 @@ import pytest
 
 from cluster_sim import Platform, Workload
 from cluster_sim.cli.commands.demo import PLATFORM, PROFILES, REFERENCE_GFLOPS, SCHEDULERS, WORKLOAD
-from cluster_sim.cli.commands.listing import REGISTRIES
+from cluster_sim.cli.commands.listing import KINDS, REGISTRIES
 from cluster_sim.cli.comparisons import folders
 
 LAB = ("--platform", "lab.json", "--workload", "jobs.json")
@@ -334,6 +334,14 @@ def test_names_are_listed(done, kind) -> None:
     assert lines
     column = max(len(line.partition("  ")[0]) for line in lines) + 2
     assert all(line[column - 1] == " " and line[column] != " " for line in lines)
+
+
+def test_the_help_of_list_names_every_kind(done) -> None:
+    """Lines may break at a hyphen."""
+    told = "".join(done("list", "--help").stdout.split())
+    assert [
+        kind for kind in KINDS if f"{kind}," not in told and f"{kind}." not in told and f"{kind}and" not in told
+    ] == []
 
 
 def test_listed_schedulers_can_be_run(done) -> None:

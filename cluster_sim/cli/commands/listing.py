@@ -63,7 +63,7 @@ def list_names(kind: str, name: str | None, as_json: bool) -> None:
     KIND is schedulers, job-orders, node-orders, power-policies, contention-models, power-models,
     network-models, failure-models, workload-generators, speedups, platforms, machines, environments, networks,
     agents, observations, rewards, or those of another environment: choice-rewards, selection-observations,
-    selection-rewards, shutdown-observations, shutdown-rewards and shutdown-teachers.
+    selection-rewards, shutdown-observations, shutdown-rewards, shutdown-teachers and joint-rewards.
 
     \b
     cluster-sim list schedulers          the names
