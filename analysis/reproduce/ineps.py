@@ -81,6 +81,7 @@ def parts(setting: ReproductionSetting) -> Sequence[ComputedPart]:
     cases = ("3", "4-mem", "4-comp", "12-mem", "12-comp")
     return [
         *(part for case in cases for part in lopez.pair_parts(case, setting.quick)),
+        convergence.RANDOM_AS_RUN,
         *(part for actors in (CONVERGENCE_AS_RUN, *ADAPTABILITY_AS_RUN.values()) for part in actors.part(setting)),
         *agent_parts(NAME, ROWS, setting, "analysis.reproduce.energy_scheduler.experiment_1:episode"),
     ]
@@ -112,6 +113,7 @@ def claims() -> Sequence[Claim]:
         ):
             three = reductions(row, "3", RANDOM, metric, (most, mean, least), "§5.1")
             reached += [claim for claim in three if claim.key.endswith("/avg")]
+    reached += convergence.random_claims("§5.1", "38", "70.6")
     reached += adaptability.as_run_claims(ADAPTABILITY_AS_RUN, "Table 7")
     for name, means in MEANS.items():
         what = f"actors for {name.removeprefix('convergence-')}, drawn anew in each run"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 pytest.importorskip("torch")
@@ -104,3 +106,14 @@ def test_a_slip_is_tried_alone_and_with_the_other() -> None:
     for row in rows:
         assert row.environment == written[row.like].environment
         assert row.options
+
+
+def test_random_of_the_thesis_is_first_first() -> None:
+    """Table 4.15 comes out of Table 4.14 and one run of first–first; with a heuristic that draws it does not."""
+    best, of_random = experiment_3.BEST, {experiment_3.RANDOM: f"list:{experiment_3.RANDOM}"}
+    values = lopez.reached(Path(), "3", {best: f"list:{best}"} | of_random).values
+    claims = [claim for claim in experiment_3.claims() if "random–random" in claim.what]
+    assert len(claims) == 14
+    assert {judge(claim, values).verdict for claim in claims} == {ClaimVerdict.REPRODUCED, ClaimVerdict.CONSISTENT}
+    drawn = lopez.reached(Path(), "3", {best: f"list:{best}", experiment_3.RANDOM: "list:random/random"}).values
+    assert not {ClaimVerdict.REPRODUCED, ClaimVerdict.CONSISTENT} & {judge(claim, drawn).verdict for claim in claims}
