@@ -466,6 +466,20 @@ def test_saved_conditions_of_another_type_are_refused(key: str, value: object, e
     assert "\n" not in str(error.value)
 
 
+@pytest.mark.parametrize("key", ["requests", "reservations", "withheld", "guests"])
+def test_saved_conditions_without_a_key_are_refused(key: str, tmp_path: Path) -> None:
+    """A lost table is not taken for an empty one."""
+    sim = simulation([(0.0, 2, 30.0), (0.0, 2, 10.0)])
+    at(sim, 5.0, lambda: sim.kill("1"))
+    at(sim, 20.0, lambda: sim.requeue("1"))
+    sim.run().save(tmp_path)
+    document = json.loads((tmp_path / "conditions.json").read_text())
+    del document[key]
+    (tmp_path / "conditions.json").write_text(json.dumps(document))
+    with pytest.raises(FormatError, match=f"KeyError: '{key}'"):
+        Result.load(tmp_path).explain("1")
+
+
 class Polite(Scheduler):
     """Starts nothing before 10 s, and says at 1 s that b lets a go first."""
 

@@ -49,6 +49,8 @@ _KEYS = (
     "requests counts_memory reservations withheld power_policy guests absences by_request "
     "kept_back told capped keeps_back power_caps"
 )
+_LATER_KEYS = ("absences", "kept_back", "told", "capped", "power_caps")
+"""Tables that files of the first versions lack."""
 
 
 CappedRow = tuple[int, float, float, float]
@@ -213,8 +215,8 @@ class Conditions:
 
 
 def _rows(document: dict[str, Any], key: str, where: object) -> list[Any]:
-    """Return the rows of an optional key."""
-    rows = document.get(key, [])
+    """Return the rows of a key, none where an earlier version has left no such key."""
+    rows = document.get(key, []) if key in _LATER_KEYS else document[key]
     if not isinstance(rows, list):
         raise FormatError(f"{where}, {key}", "a list", "null" if rows is None else rows)
     return rows
