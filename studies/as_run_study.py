@@ -17,13 +17,12 @@ import numpy as np
 import pandas as pd
 
 from cluster_sim.files.atomic import atomic_files
-from learning.tasks.episodes import Episode, Whole
+from learning.tasks.episodes import Episode, Whole, spread
 from learning.training.agent import Agent
 from learning.training.configuration import Config, read_config
 from learning.training.inputs import all_days, environment_on
 from learning.training.training import last
 from learning.training.training_seeds import train
-from learning.training.validation import spread
 from studies.shutdown_study import INPUTS
 
 FILES = Path(__file__).resolve().parents[1] / "examples" / "training"

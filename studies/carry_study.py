@@ -19,7 +19,7 @@ import numpy as np
 from analysis.reproduce.deepshutdown.runs import run_day
 from cluster_sim import Platform, Workload
 from cluster_sim.records.intervals import half_width, paired_change
-from learning.training.validation import spread
+from learning.tasks.episodes import spread
 from studies.constraint_study import BASE, LIMIT, RULE, THRESHOLDS
 from studies.room_study import LOGS
 from studies.shutdown_study import INPUTS, of_day

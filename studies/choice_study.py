@@ -24,10 +24,10 @@ from analysis.tables.backfilling import METRICS, SLOWDOWN
 from cluster_sim import Platform, Simulation, Workload, make_scheduler
 from cluster_sim.records.intervals import geometric_change, paired_change
 from learning.tasks.episode_metrics import quick_metrics
+from learning.tasks.episodes import spread
 from learning.training.agent import BEST
 from learning.training.configuration import Config
 from learning.training.training import train_one, untrained
-from learning.training.validation import spread
 from studies.backfilling_study import COMMITTED, ORDERS, windows
 from studies.constraint_study import kept_in
 from studies.room_study import LOGS

@@ -31,11 +31,10 @@ from cluster_sim.errors import InputError
 from cluster_sim.files.atomic import atomic_files
 from cluster_sim.records.intervals import half_width
 from cluster_sim.records.result import Result
-from learning.tasks.episodes import Episode
+from learning.tasks.episodes import Episode, spread
 from learning.training.configuration import Config
 from learning.training.inputs import MakeEnvironment, rules_of, split_days
 from learning.training.training_seeds import train
-from learning.training.validation import spread
 from studies.shutdown_study import INPUTS, of_day
 
 LIMIT = 0.175
