@@ -13,9 +13,9 @@ from cluster_sim.machine.placement import Placement, shape
 from cluster_sim.machine.reason import Reason, ReasonKind
 from cluster_sim.options import checked
 from cluster_sim.run.decisions import Decision, Hold, Start
-from cluster_sim.run.view import ClairvoyantView, View
+from cluster_sim.run.view import View
 from cluster_sim.workload.jobs import Job
-from schedulers.energy.expectations import Expectations, expected_seconds
+from schedulers.energy.expectations import Expectations, seconds_of_work
 from schedulers.policy.policy import Scheduler, blocks, schedulers
 from schedulers.queue.orders import AnyJobOrder, Memory, job_orders, order_in
 
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from cluster_sim.workload.jobs import Job
 
 Metric = Annotated[Literal["delay", "energy", "edp"], Doc("what a placement should cost least of")]
+Reference = Annotated[Literal["slowest", "fastest"], Doc("the core that requested times are of")]
+Clairvoyant = Annotated[bool, Doc("look at the true work of jobs, not at what they request")]
 Weight = Annotated[float, Ge(0), Doc("exponent of the delay in edp")]
 
 KEPT_BACK = Reason(ReasonKind.KEPT_FREE)
@@ -66,11 +68,11 @@ class ContentionAware(Scheduler):
         order: AnyJobOrder = "smallest",
         placements: Annotated[Literal["all", "one"], Doc("jobs that start in a pass")] = "all",
         weight: Weight = 0.5,
-        reference: Annotated[Literal["slowest", "fastest"], Doc("the core that requested times are of")] = "slowest",
+        reference: Reference = "slowest",
         overrun: Annotated[float, Ge(0), Doc("share of its work that a job needs which outlives its prediction")] = 0.1,
         blocking: Annotated[bool, Doc("no job overtakes one that does not fit")] = False,
         memory: Memory = False,
-        clairvoyant: Annotated[bool, Doc("look at the true work of jobs, not at what they request")] = False,
+        clairvoyant: Clairvoyant = False,
     ):
         self._job_order = job_orders.make(order) if isinstance(order, str) else order
         self.metric, self.placements, self.weight, self.reference = metric, placements, weight, reference
@@ -80,8 +82,7 @@ class ContentionAware(Scheduler):
         """Begin a run in which nothing runs yet."""
         self._view = view
         self._order = order_in(view, self._job_order)
-        rates = [kind.ops_per_s for kind in view.platform.processor_types]
-        self._reference_ops_per_s = min(rates) if self.reference == "slowest" else max(rates)
+        self._seconds = seconds_of_work(view, self.reference, self.clairvoyant)
         self._expected = Expectations(view, self._seconds, self.overrun)
         draws_power = any(max(model.watts) > 0.0 for model in {id(m): m for m in self._expected.models}.values())
         self._metric = self.metric if draws_power else "delay"
@@ -119,12 +120,6 @@ class ContentionAware(Scheduler):
         """Look for a placement of a job; a scheduler derived from this one may have it wait."""
         return view.place(job, self.ranks(view, job), self.memory)
 
-    def _seconds(self, job: Job, ops_per_s: float) -> float:
-        if self.clairvoyant:
-            view: ClairvoyantView = self._view  # type: ignore[assignment]
-            return view.run_time(job, ops_per_s)
-        return expected_seconds(job.requested_time, self._reference_ops_per_s / ops_per_s)
-
     # ------------------------------------------------------------------ estimates
 
     def ranks(self, view: View, job: Job) -> npt.NDArray[np.float64] | None:
@@ -145,7 +140,7 @@ class ContentionAware(Scheduler):
         states, inverse = np.unique(self._state_of[candidates], return_inverse=True)
         work: tuple[float, ...] = job.requested_time, job.mem_vol  # equal for jobs that would take as long everywhere
         if self.clairvoyant:
-            work = self._seconds(job, self._reference_ops_per_s), self._seconds(job, 1.0), job.mem_vol
+            work = self._seconds(job, view.platform.fastest_ops_per_s), self._seconds(job, 1.0), job.mem_vol
         known = self._estimates.setdefault((wanted, work), {})
         first = np.full(len(states), -1)
         first[inverse[::-1]] = candidates[::-1]

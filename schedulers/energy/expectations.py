@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from itertools import filterfalse
+from typing import Literal, cast
 
 from cluster_sim.models.prediction import Forecast, Group, Share, predict
 from cluster_sim.models.processor_step import ProcessorModel
-from cluster_sim.run.view import View
+from cluster_sim.run.view import ClairvoyantView, View
 from cluster_sim.workload.jobs import Job
 
 SecondsOf = Callable[["Job", float], float]
@@ -21,6 +22,15 @@ ENDLESS_S = 1e12
 def expected_seconds(requested_time: float, slower: float = 1.0) -> float:
     """Return what a job is expected to take, s. Its request is meant for cores that are ``slower`` times as fast."""
     return min(requested_time * slower, ENDLESS_S)
+
+
+def seconds_of_work(view: View, reference: Literal["slowest", "fastest"], clairvoyant: bool) -> SecondsOf:
+    """Return what tells a job's time: its request, meant for the platform's ``reference`` core, or its true work."""
+    if clairvoyant:
+        return cast(ClairvoyantView, view).run_time
+    rates = [kind.ops_per_s for kind in view.platform.processor_types]
+    meant_for = min(rates) if reference == "slowest" else max(rates)
+    return lambda job, ops_per_s: expected_seconds(job.requested_time, meant_for / ops_per_s)
 
 
 class _Tasks:
@@ -111,7 +121,7 @@ class Expectations:
                 tasks = self._running[index]
                 for node in tasks.cores:
                     shares = []
-                    for share in self._shares_now(node):
+                    for share in self.shares_now(node):
                         more = self._overrun * self._seconds_of(tasks.job, share.model.kind.ops_per_s)
                         groups = [g._replace(seconds=more) if g.job == index else g for g in share.groups]
                         shares.append(share._replace(groups=tuple(groups)))
@@ -128,7 +138,7 @@ class Expectations:
         if self._view.planning.running_job(job).start_time > self._now:
             self._booting.add(job.index)
         for node, pairs in tasks.cores.items():
-            shares = self._shares_now(node)
+            shares = self.shares_now(node)
             first = self._view.machine.processors_of(node).start
             for processor, cores in pairs:
                 share = shares[processor - first]
@@ -152,11 +162,12 @@ class Expectations:
                 continue
             shares = [
                 Share(share.model, tuple([group for group in share.groups if group.job != index]))
-                for share in self._shares_now(node)
+                for share in self.shares_now(node)
             ]
             self._replan(node, shares)
 
-    def _shares_now(self, node: int) -> list[Share]:
+    def shares_now(self, node: int) -> list[Share]:
+        """Return the processors of the node with the work that their tasks have left now."""
         return self._shares_at(node, self._now)
 
     def _shares_at(self, node: int, time: float) -> list[Share]:
@@ -213,7 +224,7 @@ class Expectations:
     def _outlook(self, node: int) -> tuple[tuple[Share, ...], Forecast]:
         found = self._outlooks.get(node)
         if found is None:
-            shares = tuple(self._shares_now(node))
+            shares = tuple(self.shares_now(node))
             account = self._accounts.get(node)
             known = account is not None and account[1].starts_from(shares)  # nothing has been done since it was made
             forecast = account[1] if account is not None and known else predict(shares)

@@ -10,23 +10,23 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from cluster_sim.errors import InputError, ModelWarning, counted
 from cluster_sim.machine.free import Free
 from cluster_sim.machine.placement import shape
-from cluster_sim.models.contention import contention_models
-from cluster_sim.models.power import power_models
 from cluster_sim.models.processor_step import (
+    Phase,
     ProcessorModels,
     TaskProgress,
     adapt,
     complete,
     demand_of,
     loads_of,
+    models_of,
     next_end,
 )
 from cluster_sim.platform.platform import Platform, ProcessorType
@@ -43,14 +43,48 @@ UNSUPPORTED = ("requires", "exclusive", "reservation", "after", "checkpoint_inte
 """Columns of the job schema whose wishes the board does not know; jobs that have one are refused."""
 
 
+Held = list[tuple[int, int, float, float]]
+"""What a running job holds: (processor, cores on it, s of work left at full speed, MB/s that each task asks for)."""
+
+
+class WorkOfJobs(Protocol):
+    """How much work jobs are, by their index: the true work (``cluster_sim.workload.work``), or what is expected of them."""
+
+    def phases(self, index: int, ops_per_s: float) -> list[Phase]:
+        """Return the phases of a task on a core of that rate."""
+        ...
+
+    def is_fixed(self, index: int) -> bool:
+        """Return whether the job takes its time on any core."""
+        ...
+
+
 class Board:
-    """The platform, the jobs and the models of a search.
+    """The platform, the jobs and the models of a search; ``jobs`` are in the order of their submission."""
 
-    ``jobs`` are those that the platform can hold; the others are left out, as a simulation rejects them. Raises
-    InputError for jobs with wishes that the board does not know, and for nodes that start OFF.
-    """
+    def __init__(self, platform: Platform, jobs: Sequence[Job], work: WorkOfJobs, models: ProcessorModels):
+        self.platform = platform
+        self.jobs: list[Job] = list(jobs)
+        self.first_submission = min([job.submit_time for job in jobs], default=0.0)
+        self.types: tuple[ProcessorType, ...] = platform.processor_types
+        self.type_of: list[int] = platform.type_of_processor.tolist()
+        self._models = [models.of(kind) for kind in self.types]
+        self.follows_rates = self._models[0].follows_rates
+        self.tables = [model.watts for model in self._models]
+        first: list[int] = platform.first_processor.tolist()
+        self.processors = [range(first[node], first[node + 1]) for node in range(platform.node_count)]
+        self._has_one_processor = [len(processors) == 1 for processors in self.processors]
+        self._node_type: list[int] = platform.type_of_node.tolist()
+        self.cores = [self.types[kind].cores for kind in self.type_of]
+        self._read_jobs(work)
 
-    def __init__(self, platform: Platform, workload: Workload):
+    @classmethod
+    def of(cls, platform: Platform, workload: Workload) -> Board:
+        """Return the board of a whole workload, with the true work and the platform's models.
+
+        Jobs that the platform can never hold are left out, as a simulation rejects them. Raises InputError for jobs with
+        wishes that the board does not know, and for nodes that start OFF.
+        """
         if any(kind.initially_off for kind in platform.node_types):
             raise InputError(f"platform '{platform.id}'", "nodes that are on for an optimum", "nodes that start off")
         if workload.think_times:
@@ -73,34 +107,21 @@ class Board:
                     expected = f"a job that runs on its requested_cores ({columns['requested_cores'][row]}) only"
                     raise InputError(f"optimum, job {columns['job_id'][row]}, {name}", expected, columns[name][row])
         reference = workload.reference_gflops
-        self._work = Work(columns, platform.fastest_ops_per_s if reference is None else reference * 1e9)
-        self.platform = platform
+        work = Work(columns, platform.fastest_ops_per_s if reference is None else reference * 1e9)
         empty = Free(platform)
-        self.jobs: list[Job] = [job for job in requests(workload.jobs) if not empty.why_impossible(job)]
-        if left_out := len(workload) - len(self.jobs):
+        jobs = [job for job in requests(workload.jobs) if not empty.why_impossible(job)]
+        if left_out := len(workload) - len(jobs):
             text = f"{left_out} of {counted(len(workload), 'job')} can never run on it, and the optimum is without them"
-            warnings.warn(f"platform '{platform.id}': {text}", ModelWarning, stacklevel=4)
-        self.first_submission = float(columns["submit_time"].min()) if len(workload) else 0.0
-        models = ProcessorModels(
-            contention_models.make(platform.contention_model), power_models.make(platform.power_model)
-        )
-        self.types: tuple[ProcessorType, ...] = platform.processor_types
-        self.type_of: list[int] = platform.type_of_processor.tolist()
-        self._models = [models.of(kind) for kind in self.types]
-        self.follows_rates = self._models[0].follows_rates
-        self.tables = [model.watts for model in self._models]
-        first: list[int] = platform.first_processor.tolist()
-        self.processors = [range(first[node], first[node + 1]) for node in range(platform.node_count)]
-        self._has_one_processor = [len(processors) == 1 for processors in self.processors]
-        self._node_type: list[int] = platform.type_of_node.tolist()
-        self.cores = [self.types[kind].cores for kind in self.type_of]
-        self._read_jobs(columns)
+            warnings.warn(f"platform '{platform.id}': {text}", ModelWarning, stacklevel=3)
+        board = cls(platform, jobs, work, models_of(platform))
+        board.first_submission = float(columns["submit_time"].min()) if len(workload) else 0.0
+        return board
 
-    def _read_jobs(self, columns: dict[str, np.ndarray]) -> None:
+    def _read_jobs(self, work: WorkOfJobs) -> None:
         rates = [kind.ops_per_s for kind in self.types]
         #: By job and processor type.
-        self.phases = [[tuple(self._work.phases(job.index, rate)) for rate in rates] for job in self.jobs]
-        self.fixed = [self._work.is_fixed(job.index) for job in self.jobs]
+        self.phases = [[tuple(work.phases(job.index, rate)) for rate in rates] for job in self.jobs]
+        self.fixed = [work.is_fixed(job.index) for job in self.jobs]
         self.shapes = [shape(job) for job in self.jobs]
         self.wide = [
             wishes is None and job.requested_cores > self.platform.widest_node
@@ -110,13 +131,60 @@ class Board:
         kinds: dict[object, int] = {}
         self.kind_of = []
         for i, job in enumerate(self.jobs):
-            work = (job.requested_cores, tuple(self.phases[i]), self.fixed[i], tuple(self.shapes[i] or ()))
-            self.kind_of.append(kinds.setdefault(work, len(kinds)))
+            kind = (job.requested_cores, tuple(self.phases[i]), self.fixed[i], tuple(self.shapes[i] or ()))
+            self.kind_of.append(kinds.setdefault(kind, len(kinds)))
 
     # ------------------------------------------------------------------ positions
 
     def start(self) -> Position:
         """Return the position at the first instant at which a job is there: the machine has idled up to then."""
+        position = self._idle()
+        return self.advance(position) if self.jobs else position
+
+    def resume(self, now: float, energy: float, running: Mapping[int, Held], free: Sequence[int]) -> Position:
+        """Return the position of a run that is under way, with every job of the board submitted.
+
+        ``energy`` is what was spent so far, J; ``running`` the jobs that hold cores, and ``free`` the free cores of each
+        node. Cores that are neither free nor held by these jobs stay out of the search.
+        """
+        position = self._idle()
+        position.now, position.energy, position.arrived = now, energy, len(self.jobs)
+        position.pending = tuple(job for job in range(len(self.jobs)) if job not in running)
+        by_processor: dict[int, list[TaskProgress]] = {}
+        for job, held in running.items():
+            position.running[job] = tuple((processor, tasks) for processor, tasks, _, _ in held)
+            last = max(seconds for _, _, seconds, _ in held)
+            for processor, tasks, seconds, bandwidth in held:
+                position.free[processor] -= tasks
+                if seconds < last and seconds <= 0.0:  # over here, but not elsewhere
+                    position.ended[processor] += ((job, tasks),)
+                else:
+                    groups = by_processor.setdefault(processor, [])
+                    groups.append(TaskProgress(job, tasks, [(seconds, bandwidth)], now))
+                    position.open_groups[job] = position.open_groups.get(job, 0) + 1
+        for node, cores in enumerate(free):
+            surplus = sum(position.free[processor] for processor in self.processors[node]) - cores
+            for processor in reversed(self.processors[node]):
+                closed = max(0, min(surplus, position.free[processor]))
+                position.free[processor] -= closed
+                surplus -= closed
+        for processor in range(len(self.type_of)):
+            self._refresh(position, processor, by_processor.get(processor, []))
+            self._update_draw(position, processor)
+        self._compare_nodes(position)
+        return position
+
+    def can_hold(self, position: Position) -> list[bool]:
+        """Return for each job whether it fits once all that runs in the position has ended."""
+        empty = position.copy()
+        for pieces in position.running.values():
+            for processor, cores in pieces:
+                empty.free[processor] += cores
+        empty.labels = list(range(len(self.processors)))
+        node_sets = self._interchangeable(empty)
+        return [any(True for _ in self._ways(job, node_sets)) for job in range(len(self.jobs))]
+
+    def _idle(self) -> Position:
         position = Position()
         count = len(self.type_of)
         position.now = position.energy = 0.0
@@ -126,7 +194,7 @@ class Board:
         position.running, position.open_groups = {}, {}
         position.pending, position.arrived, position.started = (), 0, None
         position.labels, position.last, position.key = [], None, ()
-        return self.advance(position) if self.jobs else position
+        return position
 
     def is_over(self, position: Position) -> bool:
         """Return whether every job has run."""
@@ -155,14 +223,17 @@ class Board:
                 for processor, due in enumerate(position.due):
                     if due <= now:
                         changed |= self._end_groups(position, processor)
-        # Nodes with the same state are interchangeable.
+        self._compare_nodes(position)
+        return position
+
+    def _compare_nodes(self, position: Position) -> None:
+        """Find which nodes are interchangeable, those with the same state, and what tells the position from others."""
         states = [self._state_of(position, node) for node in range(len(self.processors))]
         first: dict[object, int] = {}
         position.labels = [first.setdefault(state, node) for node, state in enumerate(states)]
         pending = tuple(sorted(self.kind_of[job] for job in position.pending))
         position.key = (position.now, position.arrived, pending, tuple(sorted(states)))
         position.last = None
-        return position
 
     def _end_groups(self, position: Position, processor: int) -> bool:
         """End the groups of a processor that are due, or let them go on to their next phase; return whether a job ended."""

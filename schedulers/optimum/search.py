@@ -23,6 +23,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections import deque
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     from cluster_sim.workload.workload import Workload
 
 Objective = Literal["energy", "makespan", "edp"]
+TreeOrder = Literal["depth", "breadth"]
 OBJECTIVES: Mapping[Objective, str] = {"energy": "energy_j", "makespan": "makespan_s", "edp": "edp_js"}
 """Metrics of a run that can be minimised."""
 
@@ -89,6 +91,7 @@ def optimum(
     workload: Workload,
     objective: Annotated[Objective, Doc("what is to be least")] = "energy",
     waiting: Annotated[bool, Doc("also schedules in which a job waits although it would fit")] = False,
+    order: Annotated[TreeOrder, Doc("look at the deepest positions first, or at the shallowest")] = "depth",
     max_nodes: Annotated[int, Ge(1), Doc("give up after N positions")] = 1_000_000,
     max_seconds: Annotated[float, Gt(0), Doc("give up after S seconds; by default never")] = math.inf,
 ) -> Optimum:
@@ -104,39 +107,49 @@ def optimum(
     simulation rejects them. Raises InputError for nodes that start OFF, and when no job fits. So it does for jobs with
     wishes that the search does not know (``schedulers.optimum.board.UNSUPPORTED``).
     """
-    board = Board(platform, workload)
+    board = Board.of(platform, workload)
     if not board.jobs:
         raise InputError("optimum, workload", "a job that the platform can hold", f"{len(workload)} jobs")
-    return _Search(board, objective, waiting).run(max_nodes, time.monotonic() + max_seconds)
+    return BranchAndBound(board, objective, waiting, order).run(
+        board.start(), max_nodes, time.monotonic() + max_seconds
+    )
 
 
-class _Search:
-    """Depth-first branch and bound, of the positions that follow one the most promising first."""
+class BranchAndBound:
+    """Branch and bound over the positions of a board, depth first or breadth first.
 
-    def __init__(self, board: Board, objective: Objective, waiting: bool):
+    Depth first goes on from the newest position, of its followers the most promising one first. Breadth first goes on
+    from the oldest one, so it looks at all positions with as many decisions before any with one more. Either starts with
+    the best of a few greedy schedules, and drops what cannot be better than the best schedule so far.
+    """
+
+    def __init__(self, board: Board, objective: Objective, waiting: bool = False, order: TreeOrder = "depth"):
         self._board = board
         self._bounds = LowerBounds(board)
         self._objective = objective
         self._waiting = waiting
+        self._order = order
         self._best: Position | None = None
         self._value = math.inf
         self._least_spent: dict[object, float] = {}  # with which a position has been reached, by its key
 
-    def run(self, max_nodes: int, deadline: float) -> Optimum:
-        """Search until the best is proven, or a limit is reached."""
-        start = self._board.start()
+    def run(self, start: Position, max_nodes: int, deadline: float = math.inf) -> Optimum:
+        """Search from a position on until the best is proven, or a limit is reached."""
         # Every position of a large instance has many moves: only the order that needs no comparing is quick there.
         for width_sign in (0, 1, -1) if len(self._board.jobs) <= FEW_JOBS else (0,):
             self._take_greedy(start, width_sign)
         explored = 0
-        open_positions = [(self._bound(start), start)]
+        open_positions = deque([(self._bound(start), start)])
+        depth_first = self._order == "depth"
+        take = open_positions.pop if depth_first else open_positions.popleft
         while open_positions and explored < max_nodes and time.monotonic() < deadline:
-            bound, position = open_positions.pop()
+            bound, position = take()
             if self._is_worth(bound):
                 explored += 1
                 children = [(self._bound(child), child) for child in self._children(position)]
                 children.sort(key=lambda child: child[0])  # stable: starting goes before waiting
-                open_positions += (child for child in reversed(children) if self._is_worth(child[0]))
+                best_last = reversed(children) if depth_first else children
+                open_positions.extend(child for child in best_last if self._is_worth(child[0]))
         least_open = min([bound for bound, _ in open_positions], default=math.inf)
         assert self._best is not None
         proven = not self._is_worth(least_open)

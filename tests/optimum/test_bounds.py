@@ -17,7 +17,7 @@ def test_never_above_what_comes() -> None:
     for seed in range(80):
         rng = random.Random(seed)
         platform = random_platform(rng, contention=seed % 2 == 0)
-        board = Board(platform, random_workload(rng, platform, 5, odd=seed % 3 == 0))
+        board = Board.of(platform, random_workload(rng, platform, 5, odd=seed % 3 == 0))
         bounds = LowerBounds(board)
         position, seen = board.start(), []
         while not board.is_over(position):
