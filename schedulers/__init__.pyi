@@ -11,7 +11,7 @@ from .energy.adaptive_pcbe import AdaptivePcbe as AdaptivePcbe
 from .energy.contention_aware import ContentionAware as ContentionAware
 from .energy.patient_greedy import Patient as Patient
 from .energy.pcbe import Pcbe as Pcbe
-from .energy.tree_search import TreeSearch as TreeSearch
+from .optimum.tree_search import TreeSearch as TreeSearch
 from .policy.policy import PowerPolicy as PowerPolicy
 from .policy.policy import Scheduler as Scheduler
 from .policy.policy import blocks as blocks

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from cluster_sim.workload.workload import Workload
 
 Objective = Literal["energy", "makespan", "edp"]
-TreeOrder = Literal["depth", "breadth"]
+TreeOrder = Annotated[Literal["depth", "breadth"], Doc("look at the deepest positions first, or at the shallowest")]
 OBJECTIVES: Mapping[Objective, str] = {"energy": "energy_j", "makespan": "makespan_s", "edp": "edp_js"}
 """Metrics of a run that can be minimised."""
 
@@ -91,9 +91,9 @@ def optimum(
     workload: Workload,
     objective: Annotated[Objective, Doc("what is to be least")] = "energy",
     waiting: Annotated[bool, Doc("also schedules in which a job waits although it would fit")] = False,
-    order: Annotated[TreeOrder, Doc("look at the deepest positions first, or at the shallowest")] = "depth",
     max_nodes: Annotated[int, Ge(1), Doc("give up after N positions")] = 1_000_000,
     max_seconds: Annotated[float, Gt(0), Doc("give up after S seconds; by default never")] = math.inf,
+    order: TreeOrder = "depth",
 ) -> Optimum:
     """Find the schedule of least energy, makespan or EDP (``objective``), with deliberate waiting or without.
 

@@ -49,7 +49,7 @@ def test_both_orders_find_the_same_optimum() -> None:
         platform = random_platform(rng, contention=True)
         workload = random_workload(rng, platform, 4, odd=True)
         for waiting in (False, True):
-            deep, broad = (optimum(platform, workload, "edp", waiting, order) for order in ("depth", "breadth"))  # type: ignore[arg-type]
+            deep, broad = (optimum(platform, workload, "edp", waiting, order=order) for order in ("depth", "breadth"))  # type: ignore[arg-type]
             assert deep.proven
             assert broad.proven
             assert deep.value == pytest.approx(broad.value, rel=1e-9)
@@ -81,8 +81,8 @@ def test_plans_with_requests_unless_clairvoyant() -> None:
     )
     for clairvoyant, on_fast in ((False, "0"), (True, "1")):
         scheduler = TreeSearch(metric="makespan", clairvoyant=clairvoyant)
-        jobs = Simulation(platform, workload, scheduler).run(warn=False).jobs.set_index("job_id")
-        assert str(jobs.loc[on_fast, "allocation"]).startswith("cluster0.node0"), clairvoyant
+        held = Simulation(platform, workload, scheduler).run(warn=False).allocations.set_index("job_id")
+        assert held.loc[on_fast, "node"] == "cluster0.node0", clairvoyant
 
 
 def test_jobs_beyond_the_window_run_where_they_fit() -> None:

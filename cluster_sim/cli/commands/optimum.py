@@ -18,6 +18,7 @@ SEARCH: dict[str, dict[str, Any]] = {
     "waiting": {},
     "max_nodes": {"metavar": "N"},
     "max_seconds": {"metavar": "S", "default": None},
+    "order": {},
 }
 """Options of the search, with click's arguments."""
 

@@ -49,7 +49,7 @@ class TreeSearch(Scheduler):
     @checked
     def __init__(
         self,
-        order: Annotated[TreeOrder, Doc("look at the deepest positions first, or at the shallowest")] = "depth",
+        order: TreeOrder = "depth",
         limit: Annotated[int, Ge(1), Doc("positions that a pass looks at, at most")] = 1_000,
         metric: Annotated[Objective, Doc("what is to be least")] = "energy",
         window: Annotated[int, Ge(1), Unit("jobs"), Doc("pending jobs that are searched, the oldest")] = 12,
