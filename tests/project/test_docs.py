@@ -154,3 +154,24 @@ def test_every_scheduler_and_power_policy_is_named() -> None:
         assert section is not None
         named = {re.split(r"[:,]", spec)[0] for spec in re.findall(r"`([^`]+)`", section[1])}
         assert set(registry) - named == set()
+
+
+EVERY_ROW = Path(__file__).parents[2] / "docs" / "reproductions" / "every-row.md"
+
+
+def test_every_row_is_counted_and_leads_somewhere() -> None:
+    """The first table counts the rows of the others, which are numbered, and paths of the source code exist."""
+    head, *papers = EVERY_ROW.read_text("utf-8").split("\n## ")
+    sums = [[cell.strip() for cell in line.split("|")[2:-1]] for line in head.splitlines() if line.startswith("| [")]
+    assert len(sums) == len(papers) == 5
+    for text, counted in zip(papers, sums, strict=True):
+        rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in text.splitlines()[4:] if line]
+        assert [row[0] for row in rows] == [str(number) for number in range(1, len(rows) + 1)]
+        verdicts = [row[2] for row in rows]
+        assert counted == [
+            str(len(rows)),
+            *(str(verdicts.count(v)) for v in ("exact", "explained", "no input", "open")),
+        ]
+        for path in re.findall(r"`((?:cluster_sim|schedulers|learning|analysis|tests|examples)/[^`]*)`", text):
+            assert (EVERY_ROW.parents[2] / path).exists(), path
+    assert sum(int(counted[0]) for counted in sums) == 231
