@@ -43,6 +43,13 @@ def test_the_reward_of_the_program_by_hand() -> None:
     assert rewards[360] == pytest.approx([-one, -both, -both, -101.0 / 250.0, 0.0, -0.5, -0.5, 0.0])
 
 
+def test_a_scaled_reward_of_the_text_by_hand() -> None:
+    """Two nodes, one reserved at once: in a minute 95 W and 101 W are wasted, times the scale."""
+    for scale in (1.0, 0.01):
+        env = environment(2, (60.0, 1, 400.0, 120.0, "a"), reward=f"as-published:scale={scale}")
+        assert env.step(1)[1] == pytest.approx(-scale * (95.0 + 101.0))
+
+
 def test_late_jobs_count_if_they_could_start() -> None:
     """One node runs a job, the other is reserved: a late job of two cores could not start anyway, one of one core could."""
     for cores, late, paid in ((2, "startable", 0.0), (2, "all", 1.0), (1, "startable", 0.5), (1, "all", 0.5)):

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
+from annotated_types import Gt
 from typing_extensions import Doc
 
 from cluster_sim.options import checked
@@ -37,8 +38,9 @@ class WasteAndLateJobs(OfWaste):
     """
 
     @checked
-    def __init__(self, by: CountedBy = "core"):
+    def __init__(self, by: CountedBy = "core", scale: Annotated[float, Gt(0), Doc("factor of the rewards")] = 1.0):
         super().__init__(by)
+        self._scale = scale
 
     def value(self, view: View, terminated: bool) -> float:
         """Return the reward of the step that has just ended."""
@@ -46,7 +48,7 @@ class WasteAndLateJobs(OfWaste):
         if view.pending_count:
             waiting = self._maker.waiting(view)
             late = int(waiting.cores[waiting.have_waited(view.now, self._maker.tau)].sum())
-        return -(watt_minutes(self._newly_wasted_j(view)) + late)
+        return -self._scale * (watt_minutes(self._newly_wasted_j(view)) + late)
 
 
 @shutdown_rewards.register("as-run")
