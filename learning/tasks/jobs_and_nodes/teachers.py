@@ -20,7 +20,9 @@ class SchedulerAndTimeout:
     The scheduler is asked anew at every decision what it would start first: EASY and list schedulers keep no memory of
     their own from pass to pass. If it starts nothing more, nodes that have been
     idle for the timeout go to sleep. The run is that of the two, if the timeout is 0 or one of the idle times at which
-    the environment asks (``step_s`` times 1, 2, 4 …), ``patience`` is inf, and no more than ``num_jobs`` jobs wait. A
+    the environment asks (``step_s`` times 1, 2, 4 …), ``patience`` is inf, no more than ``num_jobs`` jobs wait, and the
+    order of nodes is the environment's and not random. With several promises (``depth``), pinned ones or ``memory``, EASY may
+    start other jobs: it makes its promises anew whenever it is asked. A
     start that the environment does not offer is left out. Raises SpecError for other rules.
     """
 
