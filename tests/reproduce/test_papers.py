@@ -25,7 +25,7 @@ PARTS: dict[str, tuple[tuple[str, ...], dict[str, str]]] = {
     "pcbe": (
         ("table-5.1-row-2", "table-5.2-row-2", "segment 11"),
         {"5.1/2/L_h": "reproduced", "5.2/2/SJF": "reproduced", "energy-2-L_l/no quirk": "reproduced",
-         "fig-5.5-energy/quirks": "not reproduced", "5.3/FCFS/energy_j": "not run"},
+         "fig-5.5-energy/quirks": "reproduced", "5.3/FCFS/energy_j": "not run"},
     ),
     "irmasim": (
         ("surface", "full load", "policies"),
