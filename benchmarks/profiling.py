@@ -21,47 +21,10 @@ from typing import Any
 
 from benchmarks import inputs
 from benchmarks.cases import Sizes, flat
+from benchmarks.instructions import OTHER, part_of
 from cluster_sim import Platform, Result, Simulation, Workload, make_scheduler
 
 Function = tuple[str, int, str]  # as pstats names it: file, line, name
-
-# Parts by module (its file, or its folder for a package), and by function where a module serves several.
-PARTS_BY_FUNCTION = {
-    "simulation.py": {
-        "_arrivals": "arrivals",
-        "_submit": "arrivals",
-        "_impossible": "arrivals",
-        "_changed": "scheduling pass",
-        "pass_due": "scheduling pass",
-        "apply": "scheduling pass",
-    },
-    "bookings.py": {"core_ranges": "records"},
-    "jobs.py": {"__init__": "arrivals"},
-}
-PARTS_BY_MODULE = {
-    "simpy": "SimPy's loop",
-    "engine.py": "SimPy's loop",
-    "schedulers": "scheduling pass",
-    "view.py": "scheduling pass",
-    "decisions.py": "scheduling pass",
-    "passes.py": "scheduling pass",
-    "dispatcher.py": "scheduling pass",
-    "jobs.py": "scheduling pass",
-    "placement.py": "placement",
-    "intervals.py": "placement",
-    "machine.py": "placement",
-    "bookings.py": "placement",
-    "simulation.py": "job processes",
-    "execution.py": "job processes",
-    "memory_channel.py": "contention",
-    "contention.py": "contention",
-    "power.py": "power",
-    "power_meter.py": "power",
-    "attempts.py": "records",
-    "ledger.py": "records",
-    "notices.py": "records",
-}
-OTHER = "other"
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +129,7 @@ def _by_part(stats: pstats.Stats) -> tuple[dict[str, float], list[FunctionTime]]
 
 def _shares(function: Function, entries: dict[Function, Any], below: frozenset[Function]) -> dict[str, float]:
     """The parts that a function works for, with their shares: its own part, else those of its callers."""
-    part = part_of(function)
+    part = _part_of(function)
     own_by_caller = {caller: times[2] for caller, times in entries[function][4].items() if caller not in below}
     whole = sum(own_by_caller.values())
     if part != OTHER or not whole:
@@ -178,15 +141,10 @@ def _shares(function: Function, entries: dict[Function, Any], below: frozenset[F
     return dict(shares)
 
 
-def part_of(function: Function) -> str:
-    """The part of the run that a function's own time counts for."""
-    file, _, name = function
-    path = PurePath(file)
-    by_function = PARTS_BY_FUNCTION.get(path.name, {})
-    if "cluster_sim" in path.parts and path.parent.name not in ("formats", "cli"):
-        return by_function.get(name, PARTS_BY_MODULE.get(path.name, OTHER))
-    package = next((part for part in reversed(path.parts) if part in PARTS_BY_MODULE), "")
-    return PARTS_BY_MODULE.get(package, OTHER)
+def _part_of(function: Function) -> str:
+    """Return the part of the run that a function's own time counts for."""
+    path = PurePath(function[0])
+    return OTHER if {"formats", "cli"} & set(path.parts) else part_of(path)
 
 
 def _name(function: Function) -> str:

@@ -18,8 +18,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+import simpy
 from click.testing import CliRunner
 
+import cluster_sim
+from benchmarks.instructions import OTHER, PART_OF, per_job
 from cluster_sim import Simulation, make_scheduler
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -122,9 +125,24 @@ def test_the_profile_says_where_the_time_goes(measured: tuple[str, dict[str, Any
     assert len(figures["profiles"]) == printed.count("### ") == 4
     for profile in figures["profiles"]:
         parts = profile["parts"]
-        assert {"arrivals", "scheduling pass", "placement", "job processes", "SimPy's loop", "records"} <= set(parts)
+        of_every_run = (
+            "SimPy's loop and events|arrival and queue|the scheduler|finding cores|booking cores|power|the job's life"
+        )
+        assert set(of_every_run.split("|")) <= set(parts)
         assert parts.get("other", 0.0) < 0.1 * sum(parts.values())
         assert set(profile["phases"]) == {"reading", "building", "run", "result.jobs"}
+
+
+def test_instructions_of_a_job_are_counted_by_part() -> None:
+    """Every module with a part exists, the counts are the same again, and a job under EASY costs more in the scheduler."""
+    there = {
+        path.name for package in (cluster_sim, simpy) for path in Path(package.__file__ or "").parent.rglob("*.py")
+    }
+    assert set(PART_OF) <= there
+    fcfs, easy = (per_job(case, 20, 40) for case in ("fcfs", "easy"))
+    assert fcfs == per_job("fcfs", 20, 40)
+    assert easy["the scheduler"] > fcfs["the scheduler"]
+    assert fcfs[OTHER][0] < 0.1 * sum(instructions for instructions, _ in fcfs.values())
 
 
 @pytest.mark.parametrize(("module", "rows"), [("environments", 8), ("training", 6), ("sweeps", 10)])
