@@ -71,7 +71,7 @@ def test_so_is_one_in_a_file_or_to_be_checked(refused) -> None:
         ),
         (
             ("validate", "mixed"),
-            "platform 'mixed': expected a file, or options, as in mixed:… (GROUPS…, memory_gb), found no ",
+            "platform 'mixed': expected a file, or options, as in mixed:… (GROUPS…, memory_gb, min_power), found no ",
         ),
         ((*RUN[:3], "--workload", "lublin", "--out", "o"), "as in lublin:… (jobs, nodes, "),
     ],
