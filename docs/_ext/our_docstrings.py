@@ -108,9 +108,10 @@ def _name_in_full(app: Sphinx, tree: nodes.document) -> None:
         if reference.get("refdomain") != "py" or not module:
             continue
         full = _imports(module).get(target)
+        word = target.islower() and reference.get("reftype") == "class"  # "spec of a scheduler" in place of a type
         if full is not None:
             reference["reftarget"] = full
-        elif hasattr(builtins, target) or ("." in target and target.partition(".")[0] in OTHERS):
+        elif word or hasattr(builtins, target) or ("." in target and target.partition(".")[0] in OTHERS):
             reference.replace_self(reference.children)  # nothing to look for, which takes time, or finds a namesake
 
 

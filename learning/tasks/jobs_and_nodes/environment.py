@@ -25,14 +25,15 @@ from schedulers.policy.policy import PowerPolicy
 class JobsAndNodes(SchedulingEnv):
     """Scheduler and power policy in one agent: in each instant it starts jobs one by one, then puts idle nodes to sleep.
 
-    ============== ================================== ======================================================
-    action         Discrete(num_jobs + G + 1)         i: start the i-th oldest waiting job;
-                                                      num_jobs + k: end the instant, k idle nodes stay on
-    ``actions``    (num_jobs + G + 1, 27)             a row for each, 0 … 1; observations.StartOrRest
-    ``state``      (16,)                              queue and machine, 0 … 1; observations.QueueAndNodes
-    ``action_mask`` (num_jobs + G + 1,) int8          1: the job fits now; so many nodes are idle
-    reward         ``energy-and-wait``, ``waste-and-stretch``, ``mean-stretch``: :mod:`learning.tasks.jobs_and_nodes.rewards`
-    ============== ================================== ======================================================
+    =============== ================================== ======================================================
+    action          Discrete(num_jobs + G + 1)         i: start the i-th oldest waiting job;
+                                                       num_jobs + k: end the instant, k idle nodes stay on
+    ``actions``     (num_jobs + G + 1, 27)             a row for each, 0 … 1; observations.StartOrRest
+    ``state``       (16,)                              queue and machine, 0 … 1; observations.QueueAndNodes
+    ``action_mask`` (num_jobs + G + 1,) int8           1: the job fits now; so many nodes are idle
+    reward          scalar                             ``energy-and-wait``, ``waste-and-stretch``, ``mean-stretch``:
+                                                       :mod:`learning.tasks.jobs_and_nodes.rewards`
+    =============== ================================== ======================================================
 
     A job that is placed on a node that is OFF has it booted. The options are those of
     :class:`~learning.tasks.jobs_and_nodes.decision_maker.StartsAndSleeps`. ``cost`` is one of the rewards, too. Without
