@@ -85,6 +85,9 @@ class ReproductionSetting:
     seeds: Annotated[
         int | None, Ge(1), Doc("train every kind of agent, and draw hundreds of fresh actors, at most so many times")
     ] = None
+    parts: Annotated[
+        str, Doc("compute and show only the parts whose name contains this text, such as the row of an agent")
+    ] = ""
 
 
 @dataclass(frozen=True)

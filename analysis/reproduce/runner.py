@@ -61,7 +61,11 @@ def reproduce(
     is left out or kept; ``progress`` shows on stderr how far it is.
     """
     began = time.monotonic()
-    parts = list(paper.parts(setting))
+    everything = paper.parts(setting)
+    parts = [part for part in everything if setting.parts in part.name]
+    if not parts:
+        names = ", ".join(part.name for part in everything)
+        raise InputError(f"{paper.name}, --parts", f"text in the name of one of {names}", setting.parts)
     absent = dict(paper.left_out(setting))
     ready = []
     for part in parts:
@@ -88,7 +92,10 @@ def reproduce(
         cost["runs"] += record["runs"]
         cost["kept_parts"] += kept
     judged = [judge(claim, values, absent, curtailed) for claim in paper.claims()]
-    figures = [*paper.figures(values), *figures]
+    if setting.parts:  # figures of the whole paper need more than these
+        judged = [one for one in judged if one.measured is not None]
+    else:
+        figures = [*paper.figures(values), *figures]
     cost["elapsed_s"] = time.monotonic() - began
     return Reproduction(paper, judged, figures, values, absent, cost)
 

@@ -75,6 +75,18 @@ def test_an_interrupted_reproduction_goes_on(tmp_path: Path, inputs: Path) -> No
     assert (found.cost["parts"], found.cost["kept_parts"]) == (4, 2)
 
 
+def test_chosen_parts_alone(tmp_path: Path, inputs: Path) -> None:
+    """Parts whose name has the text are computed, and their claims shown; a text in no name is an error that lists them."""
+    paper, out = make(tmp_path / "log"), tmp_path / "out"
+    found = reproduce(paper, ReproductionSetting(False, inputs, parts="square 4"), out, workers=1)
+    assert [line.split()[0] for line in (tmp_path / "log").read_text().splitlines()] == ["4"]
+    whole = run(tmp_path, inputs)
+    assert found.judged
+    assert {one.claim.key for one in found.judged} < {one.claim.key for one in whole.judged}
+    with pytest.raises(InputError, match=r"expected text in the name of one of square 2, .*, found cube"):
+        reproduce(paper, ReproductionSetting(False, inputs, parts="cube"), out, workers=1)
+
+
 def test_a_part_of_another_input_or_a_broken_one_is_computed_again(tmp_path: Path, inputs: Path) -> None:
     """A changed input changes the result; a part file that is no JSON is as good as none."""
     run(tmp_path, inputs)

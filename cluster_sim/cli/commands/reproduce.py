@@ -21,6 +21,7 @@ ALL = "all"
         "inputs": {"default": None, "metavar": "FOLDER"},
         "agents": {"type": click.Path(file_okay=False, exists=True), "metavar": "FOLDER"},
         "seeds": {"metavar": "N"},
+        "parts": {"metavar": "TEXT"},
         "workers": {"metavar": "N"},
     },
     short_help="Reproduce a published paper's tables and figures.",
@@ -39,6 +40,7 @@ def reproduce(
     agents: str | None,
     no_training: bool,
     seeds: int | None,
+    parts: str,
     pictures: bool,
     workers: int | None,
 ) -> None:
@@ -62,7 +64,7 @@ def reproduce(
     papers = [paper_of(each) for each in (MODULES if name == ALL else [name])]
     trainings = None if no_training else Path(out).resolve() / "agents"
     setting = ReproductionSetting(
-        quick, inputs_folder(inputs), Path(agents).resolve() if agents else None, trainings, seeds
+        quick, inputs_folder(inputs), Path(agents).resolve() if agents else None, trainings, seeds, parts
     )
     for each in papers:
         folder = Path(out) / each.name if name == ALL else Path(out)
