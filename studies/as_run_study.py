@@ -4,7 +4,7 @@ The paper's text (``examples/training/deepshutdown-as-published.yaml``) and the 
 way is tried alone, then all together, which is ``deepshutdown-as-run.yaml``; the scale of the reward is tried apart. All have the
 same number of iterations, of the same number of days, drawn from the 48 days of Taurus that the authors released. Then each agent
 plays six of these days with drawn actions. Trainings that are there are not made again. The tables stand in
-docs/results/what-the-authors-ran.md.
+docs/results/what-the-authors-ran/deepshutdown.md.
 """
 
 from __future__ import annotations
