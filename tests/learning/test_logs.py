@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
-from learning.training.logs import NUMBERS, Log, in_brief, read_metrics
+from learning.training.logs import Log, in_brief, read_metrics
 from learning.training.tensorboard import EventFile
-
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "reference" / "training.md"
 
 
 def test_numbers_come_back(tmp_path: Path) -> None:
@@ -62,9 +59,3 @@ def test_the_bar_shows_reward_and_reduction() -> None:
         "best": "20.20 %",
     }
     assert in_brief({}) == {}
-
-
-@pytest.mark.parametrize("number", NUMBERS, ids=lambda number: number.name)
-def test_the_manual_explains_every_number(number) -> None:
-    """The same words as in the code."""
-    assert f"| `{number.name}` | {number.unit} | {number.meaning} |" in PAGE.read_text(encoding="utf-8")
