@@ -7,7 +7,6 @@ Readers, checks, writers, axis titles and the manual all take names and units fr
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
@@ -432,98 +431,5 @@ default; for `requested_time` its meaning says what. -1 means unknown. Times of 
 """
 
 
-def records_page() -> str:
-    """Return the manual's page on the tables and metrics of a result."""
-    parts = [_RECORDS_PAGE]
-    for name, fields in RESULT_TABLES.items():
-        parts.append(f"## `result.{name}`\n\n{_TABLE_NOTES[name]}\n\n{_output_table(fields)}")
-    parts.append(_ASSUMPTIONS)
-    parts.append(f"## `result.summary()`\n\n{_SUMMARY_NOTE}\n\n{_output_table(SUMMARY_METRICS)}")
-    return "\n".join(parts)
-
-
-def _output_table(fields: Iterable[Field]) -> str:
-    lines = ["| name | unit | meaning |", "|---|---|---|"]
-    lines += [f"| `{field.name}` | {field.unit} | {field.meaning} |" for field in fields]
-    return "\n".join(lines) + "\n"
-
-
-_RECORDS_PAGE = """\
-<!-- Made by `python -m cluster_sim.workload.fields records > docs/reference/records.md`; edit workload/fields.py. -->
-# What a run leaves
-
-Here you look up the tables that a run leaves, their columns, and the metrics of its summary.
-
-Every table is a pandas DataFrame. Times are seconds on the run's clock, which starts at the first submission for SWF and
-IRMaSim workloads. The records begin at 0. They end when the last running job ends, or where `until` stopped the run.
-Intervals are cut there. What comes later, such as a job that is cancelled in the queue, stands in `jobs` and `attempts` alone.
-
-Names in the CSV files are those of the input. One that begins with `=` is a formula to a spreadsheet: import the files as text.
-"""
-
-_TABLE_NOTES = {
-    "jobs": "One row per job of the workload, in order of submission; `jobs.csv` adds `allocation`, the job's cores as text.",
-    "allocations": "One row per job, processor and run of neighbouring cores, jobs in the order of `jobs`; made on request.",
-    "holds": (
-        "Who held which cores, a row for each interval, processor and run of neighbouring cores: also while nodes booted, "
-        "every attempt of a job, and guests."
-    ),
-    "attempts": (
-        "One row per attempt to run a job, in order of allocation. `jobs` has the start of the first and the finish of the last."
-    ),
-    "stages": (
-        "One row per checkpoint, restart and change of cores that is over ([guide](../guides/changing-jobs.md))."
-    ),
-    "node_states": "One row per node and interval, without gaps.",
-    "nodes": "One row per node, in platform order; seconds sum to the run's length, joules to its energy.",
-    "power": "A step function: `watts` holds from `time` to the next row.",
-    "queue": "A step function; made on request.",
-    "p_states": "Clocks of the processors that have [p-states](../guides/dvfs.md), or changed their clock.",
-    "decisions": ("What the scheduler decided and why, in order, if the run was to [`explain`](../guides/explain.md)."),
-}
-
-_ASSUMPTIONS = """\
-## What was assumed
-
-Read these lists before you believe a result. They stand in `result.cautions`, in `summary.json`, on top of reports, and in
-warnings (`CautionWarning`) of `Simulation.run()` unless `warn=False`. `validate` shows the assumed beforehand.
-
-| list | in `summary.json` | holds |
-|---|---|---|
-| `assumed` | `assumptions` | what stands in for what the inputs do not say; also `result.assumptions` |
-| `left_out` | `left_out` | rejected jobs; on the command line also rows and columns that were not read |
-| `happened` | `happened` | jobs that were killed or did not end |
-
-Backfilling looks better than it is where run times stand in for requested times.
-
-| a line begins with | and counts |
-|---|---|
-| `requested time` | jobs without one: their run time stands in, a perfect estimate, or they count as endless |
-| `requested cores` | jobs of a log without any: those that they used stand in |
-| `parts` | jobs that ask for cores (`@`), but keep theirs, as they are not malleable or have their nodes for themselves |
-| `memory` | jobs that state none, if the scheduler respects memory |
-| `rejected` | jobs that the platform can never hold, and others that were refused; the reason of the first |
-| `transitions` | switches of nodes that take 0 s and 0 J, since the platform states no transitions; off, they draw 0 W |
-| `watts` | nodes whose processors state none, and draw 0 W; of a log's machine and `homogeneous:`, what stands in |
-
-Communication between nodes that takes no time, for want of a network model, has a line as well.
-"""
-
-_SUMMARY_NOTE = """\
-Also the keys of `summary.json`. A mean over no jobs is NaN, in the file null, in `result.metrics` None. The sums:
-
-- energy_j = energy_off_j + energy_switching_on_j + energy_idle_j + energy_computing_j + energy_switching_off_j + energy_failed_j
-- energy_computing_j = energy_jobs_j + energy_guests_j + energy_unused_j
-
-P4 is [Casagrande et al. 2022](../guides/deepshutdown.md). Its waste (Eq. 4) counts *by node*, its program *by core*: with
-idle cores of a node that computes. Its "joules" are watt-minutes. `cluster_sim.records.metrics.delays(result.jobs, theta)` has
-Eq. 10 for other thresholds.
-
-Where `until` stops a run, jobs that wait or run then are in no metric of jobs, nor in `makespan_s` and
-`throughput_jobs_per_h`. Their cores and energy are in `utilisation` and `energy_j`. So compare `edp_js`, and means over jobs,
-only where `jobs_unfinished` is 0 or the same jobs are.
-"""
-
-
 if __name__ == "__main__":
-    print(records_page() if sys.argv[1:] == ["records"] else job_schema_page(), end="")
+    print(job_schema_page(), end="")

@@ -1,4 +1,4 @@
-"""Directive ``fields``: every column and metric there is, in one table, from the tables that the program itself uses."""
+"""Directive ``fields``: columns and metrics, all or those of one table, from the tables that the program itself uses."""
 
 from __future__ import annotations
 
@@ -31,15 +31,33 @@ def rows() -> Iterator[Row]:
         yield number.name, "[training](training.md#every-number)", number.unit, number.meaning
 
 
+def all_lines() -> Iterator[str]:
+    """Yield a table of all names, in alphabetical order, each with where it stands, its unit and meaning."""
+    yield from ("| name | of | unit | meaning |", "|---|---|---|---|")
+    for name, where, unit, meaning in sorted(rows(), key=lambda row: row[0].lower()):
+        yield f"| `{name}` | {where} | {unit or '–'} | {_cell(meaning)} |"
+
+
+def lines_of(table: str) -> Iterator[str]:
+    """Yield one table in its own order: of a result, its ``summary``, or the numbers of a ``training``."""
+    declared = {**RESULT_TABLES, "summary": SUMMARY_METRICS, "training": NUMBERS}[table]
+    yield from ("| name | unit | meaning |", "|---|---|---|")
+    for each in declared:
+        yield f"| `{each.name}` | {each.unit} | {_cell(each.meaning)} |"
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")
+
+
 class Fields(SphinxDirective):
-    """``{fields}``: a table of all names, in alphabetical order, each with where it stands, its unit and meaning."""
+    """``{fields}``: a table of all names; ``{fields} jobs``: those of one table."""
+
+    optional_arguments = 1
 
     def run(self) -> list[nodes.Node]:
         """Written in Markdown, for the parser of the page that it stands on."""
-        lines = ["| name | of | unit | meaning |", "|---|---|---|---|"]
-        for name, where, unit, meaning in sorted(rows(), key=lambda row: row[0].lower()):
-            text = meaning.replace("|", "\\|")
-            lines.append(f"| `{name}` | {where} | {unit or '–'} | {text} |")
+        lines = list(lines_of(self.arguments[0]) if self.arguments else all_lines())
         container = nodes.container(classes=["fields"])
         self.state.nested_parse(StringList(lines, source="fields"), self.content_offset, container)
         return [container]
