@@ -29,6 +29,7 @@ extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.napoleon",
     "tables_of_fields",
+    "machine_tables",
     "plotly_pages",
     "our_docstrings",
     "registered_names",

@@ -1,8 +1,10 @@
-"""Directive ``fields``: columns and metrics, all or those of one table, from the tables that the program itself uses."""
+"""Directives ``fields``: columns and metrics, and ``keys``: keys of a YAML file, from where the program declares them."""
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterator
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 from docutils import nodes
@@ -13,6 +15,7 @@ from cluster_sim.workload.fields import JOB_FIELDS, RESULT_TABLES, SUMMARY_METRI
 from learning.training.logs import NUMBERS
 
 if TYPE_CHECKING:
+    from pydantic.fields import FieldInfo
     from sphinx.application import Sphinx
 
 Row = tuple[str, str, str, str]
@@ -57,13 +60,53 @@ class Fields(SphinxDirective):
 
     def run(self) -> list[nodes.Node]:
         """Written in Markdown, for the parser of the page that it stands on."""
-        lines = list(lines_of(self.arguments[0]) if self.arguments else all_lines())
-        container = nodes.container(classes=["fields"])
-        self.state.nested_parse(StringList(lines, source="fields"), self.content_offset, container)
-        return [container]
+        return _parsed(self, lines_of(self.arguments[0]) if self.arguments else all_lines())
+
+
+def lines_of_keys(module: str) -> Iterator[str]:
+    """Yield a table of the keys of each section of a file: the sections that a module declares."""
+    for path, section in import_module(module).SECTIONS:
+        title = f"`{path}`" if path.isidentifier() or "." in path else path.capitalize() or "At the top"
+        about = inspect.cleandoc(section.__doc__ or "").partition("\n\n")[0].replace("``", "`")
+        yield from (f"**{title}.** {about}", "", "| key | default | meaning |", "|---|---|---|")
+        for key, field in section.model_fields.items():
+            yield f"| `{key}` | {_default(field)} | {_cell(field.description or '')} |"
+        yield ""
+
+
+def _default(field: FieldInfo) -> str:
+    if field.is_required():
+        return "required"
+    value = field.get_default(call_default_factory=True)
+    if isinstance(value, list | tuple):
+        return ", ".join(_text(each) for each in value)
+    return _text(value)
+
+
+def _text(value: object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return f"`{value}`" if isinstance(value, str) else f"{value:g}" if isinstance(value, int | float) else ""
+
+
+class Keys(SphinxDirective):
+    """``{keys} MODULE``: a table for each section of a configuration."""
+
+    required_arguments = 1
+
+    def run(self) -> list[nodes.Node]:
+        """Written in Markdown, for the parser of the page that it stands on."""
+        return _parsed(self, lines_of_keys(self.arguments[0]))
+
+
+def _parsed(directive: SphinxDirective, lines: Iterator[str]) -> list[nodes.Node]:
+    container = nodes.container(classes=["fields"])
+    directive.state.nested_parse(StringList(list(lines), source="fields"), directive.content_offset, container)
+    return [container]
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
     """Register with Sphinx."""
     app.add_directive("fields", Fields)
+    app.add_directive("keys", Keys)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

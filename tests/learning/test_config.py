@@ -182,14 +182,12 @@ def test_what_is_wrong_with_validation_says_so(tmp_path: Path) -> None:
         check(built_in)
 
 
-def test_the_manual_tells_every_key() -> None:
-    """A row for each key of each section, with its meaning."""
-    page = PAGE.read_text(encoding="utf-8")
-    for _, section in SECTIONS:
-        for name, field in section.model_fields.items():
-            assert f"| `{name}` |" in page, name
-            assert field.description
-            assert field.description in page or field.description == "see below", name
+def test_every_key_has_a_meaning() -> None:
+    """The manual's table is made of them."""
+    assert "```{keys} learning.training.configuration\n" in PAGE.read_text(encoding="utf-8")
+    assert [
+        name for _, section in SECTIONS for name, field in section.model_fields.items() if not field.description
+    ] == []
 
 
 @pytest.mark.parametrize(

@@ -13,10 +13,9 @@ import yaml
 from cluster_sim import Platform, Simulation, Workload, make_scheduler
 from cluster_sim.errors import SpecError
 from cluster_sim.models.power import power_models, watts
-from cluster_sim.platform.library import machines, machines_page, server_fit, source_of
+from cluster_sim.platform.library import machines, server_fit, source_of
 from cluster_sim.platform.library_table import MACHINES, MachineEntry, ServerEntry
 
-ROOT = Path(__file__).resolve().parents[2]
 NAMES = [entry.name for entry in MACHINES]
 EVERY = pytest.mark.parametrize("name", NAMES)
 
@@ -168,9 +167,3 @@ def test_numbers_of_nodes() -> None:
             Platform.read(spec)
     with pytest.raises(SpecError, match="taurus"):
         source_of("nowhere")
-
-
-def test_the_manuals_page_is_current() -> None:
-    """``docs/reference/machines.md`` is what ``python -m cluster_sim.platform`` prints."""
-    assert (ROOT / "docs/reference/machines.md").read_text(encoding="utf-8") == machines_page()
-    assert all(f"| `{name}` |" in machines_page() for name in NAMES)

@@ -93,7 +93,6 @@ ROOMS = {
 DOORS = {
     ("cluster_sim/platform/platform.py", "formats"),  # Platform.read and .write
     ("cluster_sim/platform/specs.py", "formats"),  # the spec of a SimGrid file
-    ("cluster_sim/platform/library.py", "models"),  # the manual's page asks what the machines draw
     ("cluster_sim/workload/workload.py", "formats"),  # Workload.read and .write
     ("cluster_sim/records/result.py", "formats"),  # the platform beside a result, and other programs' results
     ("cluster_sim/run/simulation.py", "records"),  # Simulation.result

@@ -16,11 +16,10 @@ PAGE = (ROOT / "docs" / "guides" / "sweeps.md").read_text(encoding="utf-8")
 EXAMPLES = [path for path in sorted((ROOT / "examples" / "sweeps").glob("*.yaml")) if "training" not in path.name]
 
 
-def test_every_key_is_explained() -> None:
-    """In the words of the program, and none that it does not have."""
-    rows = dict(re.findall(r"^\| `(\w+)` \| [^|]*\| (.*) \|$", PAGE, re.MULTILINE))
-    known = {key: field.description for _, model in SECTIONS for key, field in model.model_fields.items()}
-    assert rows == known
+def test_every_key_has_a_meaning() -> None:
+    """The manual's table is made of them."""
+    assert "```{keys} analysis.sweep.config\n" in PAGE
+    assert [key for _, model in SECTIONS for key, field in model.model_fields.items() if not field.description] == []
 
 
 @pytest.mark.parametrize("block", re.findall(r"^```yaml\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL))
