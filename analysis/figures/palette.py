@@ -6,6 +6,8 @@ one trace. They depend on the workload only, so a job keeps its colour from one 
 
 from __future__ import annotations
 
+import math
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -20,14 +22,19 @@ from cluster_sim.spelling import hint
 # Okabe–Ito without its black, which stands for nodes that are off.
 OKABE_ITO = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442")
 OTHERS = "#C4C4C4"
-NONE = "#9AA5B1"
-# Eight of matplotlib's cividis (Nuñez, Anderton, Renslow 2018), made for colour-blind readers; its darkest left out.
-_CIVIDIS = ("#00306F", "#35446B", "#575C6D", "#73756F", "#908E72", "#AFA871", "#D0C465", "#F5E14C")
+NONE = "#E1E6EA"
+# Pale, then seven of matplotlib's viridis from light to dark (van der Walt, Smith 2015), made for colour-blind readers.
+SCALE = ("#E1E6EA", "#F4E61E", "#9AD83D", "#46BF70", "#21918C", "#2F6B8E", "#423F85", "#460B5E")
+LONG_STEPS_S = (0.0, 60.0, 600.0, 3_600.0, 14_400.0, 43_200.0, 86_400.0, 259_200.0, np.inf)
+"""Steps of lengths of time: the same for every run, so that a job has one colour on all pages."""
+SHORT_STEPS_S = (0.0, 1.0, 5.0, 15.0, 30.0, 60.0, 180.0, 300.0, 600.0)
+"""Steps where no length is above ten minutes, as in examples for teaching."""
+_LENGTHS = ("wait_time", "run_time", "turnaround_time", "requested_time")
 
 STATE_COLOURS = {
     "OFF": "#4A4A4A",
     "SWITCHING_ON": "#009E73",
-    "SWITCHING_OFF": "#8A8A8A",
+    "SWITCHING_OFF": "#9C9C9C",
     "FAILED": "#B3261E",
 }
 ALL_STATES = STATE_COLOURS | {"IDLE": "#E69F00", "COMPUTING": "#56B4E9"}
@@ -35,7 +42,7 @@ ALL_STATES = STATE_COLOURS | {"IDLE": "#E69F00", "COMPUTING": "#56B4E9"}
 JOB_STATES = {
     "completed": "#0072B2",
     "killed": "#D55E00",
-    "unfinished": "#009E73",
+    "unfinished": "#CC79A7",
     "rejected": "#4A4A4A",
 }
 COMPARED = {"earlier": "#009E73", "later": "#D55E00", "elsewhere": "#56B4E9", "same": OTHERS}
@@ -111,17 +118,17 @@ def by_named(column: str, colours: Mapping[str, str]) -> ColourStrategy:
 
 
 def by_column(column: str) -> ColourStrategy:
-    """Return a strategy that gives each value of a text column its colour, the value with the most jobs first.
+    """Return a strategy that gives each of seven values of a text column a colour: those whose jobs used most core-seconds.
 
-    It has seven hues, then their light and dark shades. All further values share one grey, labelled with their number.
+    All further values share one grey, labelled with their number. Without run times and cores, jobs are counted.
     """
 
     def strategy(jobs: pd.DataFrame) -> ColourClasses:
         values = jobs[column].fillna("").astype(str)
-        counts = values[values != ""].value_counts().sort_index()
-        ranked = counts.sort_values(ascending=False, kind="stable").index.tolist()
-        named = ranked[: len(_SHADES)]
-        names, colours = list(named), list(_SHADES[: len(named)])
+        used = pd.Series(_core_seconds(jobs), jobs.index)[values != ""].groupby(values).sum()
+        ranked = used.sort_values(ascending=False, kind="stable").index.tolist()
+        named = ranked[: len(OKABE_ITO)]
+        names, colours = list(named), list(OKABE_ITO[: len(named)])
         code = pd.Index(named).get_indexer(pd.Index(values)) if named else np.full(len(jobs), -1)
         if len(ranked) > len(named):
             code = np.where((code < 0) & (values.to_numpy() != ""), len(names), code)
@@ -136,12 +143,20 @@ def by_column(column: str) -> ColourStrategy:
     return strategy
 
 
-def by_number(column: str) -> ColourStrategy:
-    """Return a strategy that shades jobs by a column of numbers, in eight steps from dark blue to yellow (cividis).
+def _core_seconds(jobs: pd.DataFrame) -> np.ndarray:
+    """Return the core-seconds of each job, or 1 for each where they are unknown."""
+    if not {"run_time", "requested_cores"} <= set(jobs):
+        return np.ones(len(jobs))
+    used: np.ndarray = (jobs["run_time"] * jobs["requested_cores"]).fillna(0.0).to_numpy(dtype=float)
+    return used
 
-    The steps are equally long, or equally long in the logarithm. The logarithm is taken if the largest value is above
-    100 times the median and 10 times the smallest value above 0. Waits and energies spread over many orders of
-    magnitude: equal steps would give nearly all jobs one shade.
+
+def by_number(column: str) -> ColourStrategy:
+    """Return a strategy that shades jobs by a column of numbers, in at most eight round steps from pale to dark.
+
+    Lengths of time have fixed steps, whatever the run. Of other numbers the steps are equally long, or equally long in
+    the logarithm: if the largest value is above 100 times the median and 10 times the smallest value above 0. Energies
+    spread over many orders of magnitude: equal steps would give nearly all jobs one shade.
     """
 
     def strategy(jobs: pd.DataFrame) -> ColourClasses:
@@ -150,34 +165,63 @@ def by_number(column: str) -> ColourStrategy:
         title, unit = _titled(column)
         if not len(known):
             return ColourClasses(np.zeros(len(jobs), dtype=np.int64), (f"no {title}",), (NONE,), title)
-        edges = _steps(known)
+        edges = _steps(known, column in _LENGTHS)
         code = np.clip(np.searchsorted(edges, values, side="right") - 1, 0, len(edges) - 2)
-        names = tuple(f"{low} to {high}" for low, high in pairwise(steps_in_words(edges.tolist(), unit)))
-        colours = tuple(_CIVIDIS[round(i * (len(_CIVIDIS) - 1) / max(len(names) - 1, 1))] for i in range(len(names)))
+        texts = steps_in_words(edges.tolist(), unit)
+        names = tuple(f"{low} to {high}" if high else f"{low} or more" for low, high in pairwise(texts))
+        steps = len(names)
+        colours = tuple(
+            SCALE[round(i * (len(SCALE) - 1) / (steps - 1))] if steps > 1 else SCALE[4] for i in range(steps)
+        )
         missing = ~np.isfinite(values)
         if missing.any():
-            code, names, colours = np.where(missing, len(names), code), (*names, f"no {title}"), (*colours, NONE)
+            code, names, colours = np.where(missing, len(names), code), (*names, f"no {title}"), (*colours, OTHERS)
         return ColourClasses(code, names, colours, title, tuple(edges.tolist()), unit)
 
     return strategy
 
 
-def _steps(known: np.ndarray) -> np.ndarray:
+def _steps(known: np.ndarray, lengths: bool) -> np.ndarray:
+    """Return the edges of the steps of a scale that holds all ``known`` values."""
     low, high = float(known.min()), float(known.max())
+    if lengths and low >= 0.0:
+        return np.array(SHORT_STEPS_S if high <= SHORT_STEPS_S[-1] else LONG_STEPS_S)
     if low == high:
         return np.array([low, low])
-    middle = float(np.median(known))
     least = max(float(known[known > 0].min()), high * 1e-6) if high > 0 else high
-    if low < 0 or high <= 100 * middle and middle > 0 or high <= 10 * least:
-        return np.linspace(low, high, len(_CIVIDIS) + 1)
-    return np.concatenate(([low], np.geomspace(least, high, len(_CIVIDIS) + 1)[1:]))
+    if low < 0 or high <= 100 * float(np.median(known)) or high <= 10 * least:
+        return _even_edges(low, high)
+    return _growing_edges(low, least, high)
+
+
+def _even_edges(low: float, high: float) -> np.ndarray:
+    """Return at most eight round steps of equal length from ``low`` to ``high``."""
+    size = 10.0 ** math.floor(math.log10((high - low) / len(SCALE)))
+    lengths = (factor * size for factor in (1.0, 2.0, 2.5, 5.0, 10.0, 20.0))
+    of_steps = ((length, math.floor(low / length), math.ceil(high / length)) for length in lengths)
+    length, first, last = next(steps for steps in of_steps if steps[2] - steps[1] <= len(SCALE))
+    return np.arange(first, last + 1) * length
+
+
+def _growing_edges(low: float, least: float, high: float) -> np.ndarray:
+    """Return at most eight steps, round in the logarithm, from ``low`` by the ``least`` value above 0 to ``high``."""
+    first, last = math.floor(math.log10(least)), math.ceil(math.log10(high))
+    for parts in ((1.0, 2.0, 5.0), (1.0, 3.0), (1.0,)):
+        edges = [part * 10.0**power for power in range(first, last + 1) for part in parts]
+        begin, end = bisect_right(edges, least) - 1, bisect_left(edges, high)
+        if end - begin < len(SCALE):
+            break
+    shown = edges[max(begin, end - len(SCALE) + 1) : end + 1]
+    return np.array(shown if low >= shown[0] else [0.0, *shown])
 
 
 def steps_in_words(edges: Sequence[float], unit: str) -> list[str]:
-    """Return the edges of a scale as short texts for a colour bar: ``1 h 30 min``, ``12.5 MJ``."""
+    """Return the edges of a scale as short texts for a colour bar: ``1 h 30 min``, ``12.5 MJ``; "" for an open end."""
     if unit == "s":
-        return durations(edges)
-    return [prefixed(edge, unit) for edge in edges] if unit else numbers(edges, digits=3)
+        texts = durations(edges)
+    else:
+        texts = [prefixed(edge, unit) for edge in edges] if unit else numbers(edges, digits=3)
+    return ["" if edge == np.inf else text for edge, text in zip(edges, texts, strict=True)]
 
 
 def _titled(column: str) -> tuple[str, str]:
@@ -267,10 +311,3 @@ def text_colour(background: str) -> str:
 
 def _channels(colour: str) -> tuple[int, int, int]:
     return int(colour[1:3], 16), int(colour[3:5], 16), int(colour[5:7], 16)
-
-
-_SHADES = (
-    *OKABE_ITO,
-    *(mixed(colour, "#FFFFFF", 0.55) for colour in OKABE_ITO),
-    *(mixed(colour, "#000000", 0.45) for colour in OKABE_ITO),
-)

@@ -288,7 +288,8 @@ def colour_bar(classes: ColourClasses) -> go.Scatter:
     scale = [[(i + side) / steps, colour] for i, colour in enumerate(colours) for side in (0, 1)]
     ticks: dict[str, int] = {}  # the first of edges with equal texts
     for place, text in enumerate(steps_in_words(classes.edges, classes.unit)):
-        ticks.setdefault(text, place)
+        if text:
+            ticks.setdefault(text, place)
     return go.Scatter(
         x=[None],
         y=[None],

@@ -14,6 +14,7 @@ import pandas as pd
 
 from analysis.figures.palette import (
     COMPARED,
+    ColourClasses,
     ColourStrategy,
     by_named,
     colour_strategy,
@@ -132,9 +133,13 @@ def _colourings(
         values = tables[-1][column].dropna()
         if len(values) > 1 and (values != values.iloc[0]).any():
             names.append(other)
+    first: list[ColourClasses] = []
     for name in names:
         strategy = by_named("compared", COMPARED) if name == "compared" else colour_strategy(name)
         classes = jointly(strategy, tables)
+        if first and classes[0].names == first[0].names and classes[0].title == first[0].title:
+            continue  # what the first choice has found out to mean most
+        first = first or classes
         few = np.min_scalar_type(max(len(classes[0].names), 1))
         legend: list[Any] = [colour_bar(classes[0])] if classes[0].edges else []
         legend += class_legend(classes[0])

@@ -207,10 +207,10 @@ def test_text_from_input_cannot_mark_up_the_figure(two_nodes: Platform, drawing:
 
 
 def test_colours_by_user_have_a_legend_and_one_trace_each(small: FakeResult) -> None:
-    """The user with most jobs comes first; every class is one trace in its colour."""
+    """The user with most core-seconds comes first; every class is one trace in its colour."""
     figure = gantt(small, colour_by="user", labels=False)
     named = [(trace.name, trace.marker.color, len(trace.x)) for trace in figure.data if trace.name in ("ann", "bob")]
-    assert named == [("ann", OKABE_ITO[0], 2), ("bob", OKABE_ITO[1], 1)]
+    assert named == [("bob", OKABE_ITO[0], 1), ("ann", OKABE_ITO[1], 2)]
     assert all(trace.showlegend for trace in figure.data if trace.name in ("ann", "bob"))
 
 

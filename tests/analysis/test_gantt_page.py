@@ -24,7 +24,7 @@ from cluster_sim.amounts import durations, moments
 from cluster_sim.cli import main
 from tests.support.browser import browse
 
-from .conftest import hand_made, later
+from .conftest import hand_made, later, make_result
 
 # Uses each chart as a reader would, and writes down what it shows then; of the last chart it writes down the arrays.
 SCRIPT = """
@@ -344,6 +344,14 @@ def test_the_legend_has_the_title_of_its_colours() -> None:
     assert figure.layout.legend.title.text == "User"
     assert "title" not in without_jobs(figure)["layout"]["legend"]
     assert carried(figure)["colourings"][0]["legend"][0]["legendgrouptitle"]["text"] == "User"
+
+
+def test_no_colours_are_offered_twice(two_nodes: Platform) -> None:
+    """Many jobs are coloured by wait unasked: then the list has no other entry for it. A few jobs are coloured by job."""
+    held = [(str(i), "cluster0.node0", "processor0", 0, 1, 10.0 * i, 10.0 * i + 10.0) for i in range(120)]
+    many, few = (carried(gantt(make_result(two_nodes, held[:count])))["colourings"] for count in (120, 20))
+    assert ([each["title"] for each in many].count("Wait time"), many[0]["name"]) == (1, "auto")
+    assert "wait" in [each["name"] for each in few]
 
 
 def test_a_long_table_is_filled_when_it_is_looked_at(in_browser: dict[str, Any]) -> None:

@@ -14,7 +14,7 @@ import pandas as pd
 import pytest
 
 from analysis import GanttWindows, gantt, gantt_by_job, gantt_runs, topology, window, write_gantt
-from analysis.figures.palette import by_number
+from analysis.figures.palette import SCALE, by_number
 from analysis.figures.topology_chart import load_at, states_at
 from analysis.gantt_chart.chart_data import HeldRectangles
 from analysis.gantt_chart.options import PANELS
@@ -42,21 +42,21 @@ def a_run(scheduler: str = "easy", explain: bool = False) -> tuple[Workload, obj
 
 
 def test_numbers_are_shaded_in_steps_with_a_colour_bar(small: FakeResult) -> None:
-    """A column of numbers: dark for the least, yellow for the most, a bar with the steps' edges and no legend."""
+    """A column of numbers: pale for the least, dark for the most, a bar with the steps' edges and no legend."""
     figure = gantt(small, colour_by="requested_cores", labels=False)
     colours = {row[0]: trace.marker.color for trace in figure.data if trace.meta == "jobs" for row in trace.customdata}
-    assert colours == {"a": "#908E72", "b": "#F5E14C", "c": "#00306F"}
+    assert colours == {"a": SCALE[4], "b": SCALE[7], "c": SCALE[0]}
     bar = next(trace.marker.colorbar for trace in figure.data if trace.type == "scatter" and trace.marker.showscale)
     assert (bar.title.text, bar.ticktext[0], bar.ticktext[-1]) == ("Requested cores", "1", "3")
     assert not [trace for trace in figure.data if trace.meta == "jobs" and trace.showlegend]
 
 
 def test_values_over_many_orders_have_logarithmic_steps() -> None:
-    """Waits of 1, 10, 100 and 100,000 s have four shades; a job without a value has another one."""
-    classes = by_number("wait_time")(pd.DataFrame({"wait_time": [1.0, 10.0, 100.0, 100_000.0, np.nan]}))
+    """Energies of 1, 10, 100 and 100,000 J have four shades; a job without a value has another one."""
+    classes = by_number("energy_j")(pd.DataFrame({"energy_j": [1.0, 10.0, 100.0, 100_000.0, np.nan]}))
     assert len(set(classes.code.tolist())) == 5
-    assert classes.names[classes.code[-1]] == "no Wait time"
-    assert (classes.title, classes.unit) == ("Wait time", "s")
+    assert classes.names[classes.code[-1]] == "no Energy"
+    assert (classes.title, classes.unit) == ("Energy", "J")
 
 
 def test_patterns_by_profile(small: FakeResult) -> None:

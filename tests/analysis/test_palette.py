@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
+import pytest
 
 from analysis.figures.palette import (
+    ALL_STATES,
+    COMPARED,
     JOB_STATES,
+    LONG_STEPS_S,
     NONE,
     OKABE_ITO,
     OTHERS,
+    SCALE,
+    SHORT_STEPS_S,
     by_column,
     by_job,
     by_meaning,
@@ -18,6 +24,7 @@ from analysis.figures.palette import (
     mixed,
     text_colour,
 )
+from tests.support.colour_vision import VISION, least_distance
 
 
 def test_jobs_cycle_through_seven_colours() -> None:
@@ -28,22 +35,80 @@ def test_jobs_cycle_through_seven_colours() -> None:
     assert not classes.title
 
 
-def test_values_rank_by_their_jobs_and_missing_ones_are_grey() -> None:
-    """Most jobs first, equal ones by name; jobs without a value share a grey class."""
-    classes = by_column("user")(pd.DataFrame({"user": ["b", "a", "c", "c", "", None]}))
-    assert classes.names == ("c", "a", "b", "no user")
-    assert classes.code.tolist() == [2, 1, 0, 0, 3, 3]
+def test_values_rank_by_core_seconds_and_missing_ones_are_pale() -> None:
+    """One large job counts more than two small ones; equal values go by name; jobs without a value share a class."""
+    jobs = pd.DataFrame({"user": ["b", "a", "c", "c", "", None, "d"], "requested_cores": 1, "run_time": 5.0})
+    assert by_column("user")(jobs).names == ("c", "a", "b", "d", "no user")
+    jobs.loc[6, "requested_cores"] = 3
+    classes = by_column("user")(jobs)
+    assert classes.names == ("d", "c", "a", "b", "no user")
+    assert classes.code.tolist() == [3, 2, 1, 1, 4, 4, 0]
     assert classes.colours[-1] == NONE
+    assert by_column("user")(jobs[["user"]]).names == ("c", "a", "b", "d", "no user")
 
 
-def test_beyond_twenty_one_values_share_a_class_that_counts_them() -> None:
+def test_beyond_seven_values_share_a_class_that_counts_them() -> None:
     """Hundreds of users stay a few classes, and the legend says how many have no colour of their own."""
     users = [f"u{i:03}" for i in range(100)]
     classes = by_column("user")(pd.DataFrame({"user": users}))
-    assert len(classes.names) == 22
-    assert len(set(classes.colours)) == 22
-    assert (classes.names[-1], classes.colours[-1]) == ("79 more", OTHERS)
-    assert (classes.code == 21).sum() == 79
+    assert len(classes.names) == len(set(classes.colours)) == 8
+    assert (classes.names[-1], classes.colours[-1]) == ("93 more", OTHERS)
+    assert (classes.code == 7).sum() == 93
+
+
+@pytest.mark.parametrize("vision", VISION)
+@pytest.mark.parametrize(
+    "palette",
+    [
+        (*OKABE_ITO, OTHERS, NONE),
+        (*SCALE, OTHERS, JOB_STATES["killed"], JOB_STATES["unfinished"]),
+        tuple(JOB_STATES.values()),
+        tuple(COMPARED.values()),
+        tuple(ALL_STATES.values()),
+    ],
+    ids=["values", "steps and states", "states of jobs", "compared", "states of nodes"],
+)
+def test_colours_are_told_apart_by_all_readers(palette: tuple[str, ...], vision: str) -> None:
+    """Any two colours of a chart lie 10 apart in CIELAB, for colour-blind readers, too."""
+    distance, one, other = least_distance(palette, vision)
+    assert distance >= 10.0, (one, other)
+
+
+def test_the_distance_finds_colours_that_look_alike() -> None:
+    """Two greys that no reader tells apart, and a grey and a pink that some do not."""
+    assert least_distance(["#909090", "#949494"], "normal")[0] < 2.0
+    assert least_distance(["#9AA5B1", "#CC79A7"], "normal")[0] > 30.0
+    assert least_distance(["#9AA5B1", "#CC79A7"], "deuteranopia")[0] < 5.0
+
+
+def test_steps_of_waits_are_the_same_for_every_run() -> None:
+    """No wait is pale, a day's wait has its colour whatever others waited; examples of seconds have steps of seconds."""
+    jobs = pd.DataFrame({"wait_time": [0.0, 59.0, 60.0, 90_000.0, 1e9, np.nan]})
+    classes = by_number("wait_time")(jobs)
+    assert (classes.edges, classes.code.tolist()) == (LONG_STEPS_S, [0, 0, 1, 6, 7, 8])
+    assert classes.colours == (*SCALE, OTHERS)
+    assert (classes.names[0], classes.names[7]) == ("0 s to 1 min", "3 d or more")
+    assert by_number("wait_time")(jobs[3:4]).code.tolist() == [6]
+    assert by_number("wait_time")(jobs[:3]).edges == SHORT_STEPS_S
+
+
+@pytest.mark.parametrize(
+    ("values", "edges"),
+    [
+        ([3.0, 4.0, 5.0, 7.0], [3.0, 3.5, 4.0, 4.5, 5.0, 5.5, 6.0, 6.5, 7.0]),
+        ([-3.0, 4.0, 7.0], [-4.0, -2.0, 0.0, 2.0, 4.0, 6.0, 8.0]),
+        ([0.0, 0.0, 0.0, 5.0, 1e6], [0.0, 1.0, 10.0, 100.0, 1e3, 1e4, 1e5, 1e6]),
+        ([1.0, 2.0, 2.0, 3000.0], [1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0, 3000.0]),
+        ([1e-3, 2.0, 2.0, 1e9], [0.0, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9]),
+        ([4.0, 4.0], [4.0, 4.0]),
+    ],
+)
+def test_steps_of_numbers_are_round(values: list[float], edges: list[float]) -> None:
+    """At most eight steps hold all values: even ones, or in the logarithm where values spread far."""
+    classes = by_number("energy_j")(pd.DataFrame({"energy_j": values}))
+    assert np.allclose(classes.edges, edges)
+    assert len(set(classes.colours)) == len(classes.names)
+    assert all(edges[code] <= value for value, code in zip(values, classes.code, strict=True))
 
 
 def test_all_values_missing() -> None:
@@ -79,7 +144,7 @@ def test_runs_share_a_scale() -> None:
     """Equal waits have equal colours in two runs; without a meaning a job has its place's colour in both."""
     tables = [pd.DataFrame({"job_id": ["a", "b"], "wait_time": waits}) for waits in ([0.0, 8.0], [8.0, 80.0])]
     first, second = jointly(by_number("wait_time"), tables)
-    assert first.edges == second.edges == tuple(np.linspace(0.0, 80.0, 9))
+    assert first.edges == second.edges == SHORT_STEPS_S
     assert first.code[1] == second.code[0]
     assert [classes.code.tolist() for classes in jointly(by_job, tables)] == [[0, 1], [0, 1]]
 
