@@ -21,10 +21,10 @@ from cluster_sim.spelling import hint
 
 # Okabe–Ito without its black, which stands for nodes that are off.
 OKABE_ITO = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442")
-OTHERS = "#C4C4C4"
-NONE = "#E1E6EA"
+OTHERS = "#B8B8B8"
+NONE = "#D3DBE2"
 # Pale, then seven of matplotlib's viridis from light to dark (van der Walt, Smith 2015), made for colour-blind readers.
-SCALE = ("#E1E6EA", "#F4E61E", "#9AD83D", "#46BF70", "#21918C", "#2F6B8E", "#423F85", "#460B5E")
+SCALE = ("#D3DBE2", "#F4E61E", "#9AD83D", "#46BF70", "#21918C", "#2F6B8E", "#423F85", "#460B5E")
 LONG_STEPS_S = (0.0, 60.0, 600.0, 3_600.0, 14_400.0, 43_200.0, 86_400.0, 259_200.0, np.inf)
 """Steps of lengths of time: the same for every run, so that a job has one colour on all pages."""
 SHORT_STEPS_S = (0.0, 1.0, 5.0, 15.0, 30.0, 60.0, 180.0, 300.0, 600.0)

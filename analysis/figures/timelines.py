@@ -69,6 +69,7 @@ def power_timeline(
     if mean:
         curve = whole["time"].to_numpy(dtype=float), whole[names].sum(axis=1).to_numpy(dtype=float)
         figure.add_traces(band(*curve, table["time"].to_numpy(), "#22303C", name="all power, from least to greatest"))
+    figure.add_traces(cap_traces(result, float(table["time"].iloc[-1])))
     layout = {"hovermode": "x unified", "legend": {"traceorder": "reversed"}, "yaxis": {"rangemode": "tozero"}}
     styled(figure, title or f"Power by {by}", "", "Power", yaxis_ticksuffix="W", yaxis_minexponent=0)
     return _timed(figure.update_layout(layout), [result], time_unit)
@@ -198,6 +199,26 @@ def capacity_trace(cores: int, start: float, end: float) -> go.Scatter:
         hovertemplate=f"capacity: {number(cores)} cores<extra></extra>",
         showlegend=False,
     )
+
+
+def cap_traces(result: Result, end: float) -> list[go.Scatter]:
+    """Return the dashed line of the power caps that kept jobs waiting, up to ``end`` (s); none where none did."""
+    conditions = getattr(result, "conditions", None)  # which tables that only look like a result do not have
+    caps = () if conditions is None else conditions.power_caps
+    if not caps:
+        return []
+    times, watts = np.array([*caps, (max(end, caps[-1][0]), caps[-1][1])], dtype=float).T
+    return [
+        go.Scatter(
+            x=times,
+            y=np.where(np.isfinite(watts), watts, np.nan),
+            mode="lines",
+            line={"shape": "hv", "color": CAPACITY, "width": 1.2, "dash": "dash"},
+            name="power cap",
+            hovertemplate="power cap: %{y:.3~s}W<extra></extra>",
+            showlegend=False,
+        )
+    ]
 
 
 def busy_cores(used: Holds) -> tuple[np.ndarray, np.ndarray]:

@@ -28,11 +28,13 @@ from analysis.gantt_chart.piece_traces import piece_traces
 from analysis.gantt_chart.reservations import reservation_traces
 from analysis.gantt_chart.tool import MOST_CARRIED, tool
 from analysis.pages.redrawn import LABELS
+from analysis.tables.display_names import display_name
 from analysis.tables.wording import listing, plotly_text, shortened
 from cluster_sim.amounts import number
 from cluster_sim.errors import SpecError
 from cluster_sim.options import with_options
 from cluster_sim.records.result import Result
+from schedulers.policy.policy import PLUS
 
 WIDTH_PX = 1_050
 MARGIN = {"l": 130, "r": 30, "t": 76, "b": 56}
@@ -147,11 +149,11 @@ def draw_rows(
 
 
 def run_title(result: Result) -> str:
-    """Return a run's title from its settings: scheduler, power policy, workload, platform."""
+    """Return a run's title from its settings, in words: scheduler, power policy, workload, platform."""
     meta = result.meta
-    parts = [str(meta[key]) for key in ("scheduler", "power_policy") if meta.get(key) not in (None, "", "none")]
-    workload = f" — {meta['workload']}" if meta.get("workload") else ""
-    return f"{' + '.join(parts) or 'Schedule'}{workload} on {result.platform.id}"
+    said = PLUS.join(str(meta[key]) for key in ("scheduler", "power_policy") if meta.get(key) not in (None, "", "none"))
+    workload = f" — {display_name(str(meta['workload']))}" if meta.get("workload") else ""
+    return f"{display_name(said) or 'Schedule'}{workload} on {display_name(result.platform.id)}"
 
 
 def time_window(result: Result) -> tuple[float, float]:

@@ -12,6 +12,7 @@ from analysis.figures.timelines import (
     MEAN,
     MOST_POINTS,
     busy_cores,
+    cap_traces,
     capacity_trace,
     power_timeline,
     step_traces,
@@ -40,9 +41,10 @@ def panel_traces(name: str, scene: ChartData) -> list[Any]:
         named = [trace.update(legendgroup=f"power {trace.name}", legendrank=2_500) for trace in figure.data]
         return [trace.update(legendgrouptitle={"text": "Power"}) for trace in named[:1]] + named[1:]
     time, value = _steps(name, scene)
-    if name == "power":
-        return step_traces(time, value, name="power", said="%{y:.3~s}W", colour=POWER)
     start, end = scene.canvas.start, scene.canvas.end
+    if name == "power":
+        curve = step_traces(time, value, name="power", said="%{y:.3~s}W", colour=POWER)
+        return [*curve, *cap_traces(scene.held.result, max(end, scene.held.until))]
     if name == "busy":
         curve = step_traces(time, value, name=_busy_name(scene), said="%{y:,.4~g} cores", colour=BUSY)
         return [*curve, capacity_trace(scene.held.result.platform.core_count, start, max(end, scene.held.until))]

@@ -18,9 +18,7 @@ from analysis.figures.palette import (
     ColourStrategy,
     by_named,
     colour_strategy,
-    darker,
     jointly,
-    text_colour,
 )
 from analysis.figures.time_axis import CALENDAR, ELAPSED, TimeAxis
 from analysis.gantt_chart.drawing import class_legend, colour_bar
@@ -148,8 +146,6 @@ def _colourings(
             "title": classes[0].title,
             "names": [shortened(each, 40) for each in classes[0].names],
             "colours": list(classes[0].colours),
-            "lines": [darker(colour) for colour in classes[0].colours],
-            "inks": [text_colour(colour) for colour in classes[0].colours],
             "legend": [trace.to_plotly_json() for trace in legend],
             "later": {"codes": [each.code[row].astype(few) for each, row in zip(classes, rows, strict=True)]},
         }

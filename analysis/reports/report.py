@@ -22,7 +22,9 @@ from analysis.gantt_chart.gantt import run_title, time_window, tool_chart
 from analysis.gantt_chart.options import RunsOptions
 from analysis.gantt_chart.runs_chart import MOST_RUNS, gantt_runs, same_jobs
 from analysis.pages.page import figure_html, figures_html, page, render, write_whole
+from analysis.pages.tiles import Tile, one_unit
 from analysis.reports.verdict import compare, run_sentence
+from analysis.tables.display_names import display_name, display_names
 from analysis.tables.run_metrics import (
     REPLICATIONS,
     Runs,
@@ -30,16 +32,19 @@ from analysis.tables.run_metrics import (
     comparison_table,
     headlines,
     named_runs,
+    renamed,
     table_html,
 )
-from analysis.tables.wording import setting, shortened
+from analysis.tables.wording import label_of, setting, shortened, unit_of
 from cluster_sim.amounts import amount, number
 from cluster_sim.errors import InputError, counted
 from cluster_sim.options import options_of
 from cluster_sim.records.cautions import Cautions
+from cluster_sim.records.comparison import Comparison
 from cluster_sim.records.intervals import FEWEST_BLOCKS
 from cluster_sim.records.result import Result
 from cluster_sim.workload.workload import Workload
+from schedulers.policy.policy import PLUS
 
 # Points of a curve: more than a screen is wide, and few enough for a page with many runs of 20,000 jobs.
 _POINTS = 3_000
@@ -56,6 +61,9 @@ _USER_COLUMNS = {
 }
 _USER_UNITS = {"core_s": "s", "mean_wait_s": "s", "energy_j": "J"}
 
+_TILES = ("mean_wait_s", "mean_bounded_slowdown", "utilisation", "makespan_s", "energy_j")
+"""Metrics at the head of a page."""
+_IN_HEADING = {label_of("scheduler"), label_of("power_policy")}
 _OF_SEVERAL = options_of(RunsOptions).keys()
 """Options that a chart of several runs also has."""
 
@@ -98,21 +106,27 @@ def write_report(
     :func:`analysis.replication_table` that takes the summary's place. ``options`` go to :func:`analysis.gantt`. The
     file appears whole or not at all. Raises InputError when there is no run or the file cannot be written.
     """
-    runs = named_runs(results)
-    if not runs:
+    given = named_runs(results)
+    if not given:
         raise InputError("report", "at least one run", "none")
+    called = display_names(given)
+    runs = {called[name]: result for name, result in given.items()}
+    if replications is not None:
+        replications = renamed(replications, called)
     windows = [time_window(result) for result in runs.values()]
     options.setdefault("x_range", (min(start for start, _ in windows), max(end for _, end in windows)))
     first = next(iter(runs.values()))
     heading = run_title(first)
     if len(runs) > 1:
-        heading = " vs ".join(runs) + (f" — {first.meta['workload']}" if first.meta.get("workload") else "")
-    is_single = len(runs) == 1 and replications is None
-    sentences = (run_sentence(first),) if is_single else compare(runs, replications).sentences
+        heading = " vs ".join(runs) + (
+            f" — {display_name(first.meta['workload'])}" if first.meta.get("workload") else ""
+        )
+    comparison = None if len(runs) == 1 and replications is None else compare(runs, replications)
+    sentences = (run_sentence(first),) if comparison is None else _sentences(comparison)
     figures = Figures()
     sections = {
-        "Summary" if len(runs) == 1 else "Comparison": _summary(runs, replications),
         **_schedules(runs, figures, options),
+        "Summary" if len(runs) == 1 else "Comparison": _summary(runs, replications),
         "Over time": _over_time(runs, figures),
         "Jobs": _distributions(runs, workload, figures),
         "Users": _users(runs, figures),
@@ -123,7 +137,9 @@ def write_report(
     text = render(
         "report.html",
         heading=title or heading,
+        specs={display_name(name): name for name in given if called[name] != name} if len(runs) > 1 else _specs(first),
         sentences=[line for line in sentences if line],
+        tiles=_tiles_of_run(first) if comparison is None else _tiles(comparison),
         lead=f"{len(first.jobs):,} jobs on platform {platform.id}: {size}",
         cautions=Cautions.of_runs({name: run.cautions for name, run in runs.items()}).by_kind(),
         sections={name: section for name, section in sections.items() if section is not None},
@@ -166,6 +182,35 @@ class Figures:
         """Return the figure as HTML."""
         self._count += 1
         return figure_html(figure, f"figure{self._count}")
+
+
+def _sentences(comparison: Comparison) -> tuple[str, ...]:
+    """Return what a comparison says, but for what the heading has said: which schedulers and power policies differ."""
+    is_named = bool(comparison.differences) and {each.what for each in comparison.differences} <= _IN_HEADING
+    return comparison.sentences[is_named:]
+
+
+def _specs(result: Result) -> dict[str, str]:
+    """Return what a run's title names in words, as specs."""
+    said = PLUS.join(str(result.meta.get(key) or "none") for key in ("scheduler", "power_policy")).removesuffix(
+        f"{PLUS}none"
+    )
+    told = (said, str(result.meta.get("workload")))
+    return {display_name(text): text for text in told if display_name(text) != text}
+
+
+def _tiles(comparison: Comparison) -> list[Tile]:
+    """Return the figures of a comparison: of two runs what became of each metric, of more which has the best."""
+    if len(comparison.names) == 2:
+        return [Tile.of_effect(effect) for effect in comparison.effects if effect.metric in _TILES]
+    return [Tile.of_standing(standing) for standing in comparison.standings]
+
+
+def _tiles_of_run(result: Result) -> list[Tile]:
+    """Return the figures of one run."""
+    summary = result.summary()
+    shown = [key for key in _TILES if summary.get(key) not in (None, 0.0)]
+    return [Tile(label_of(key), one_unit(amount(float(summary[key]), unit_of(key)))) for key in shown]
 
 
 def _summary(runs: Mapping[str, Result], replications: pd.DataFrame | None) -> Section:

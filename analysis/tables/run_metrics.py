@@ -19,8 +19,10 @@ import pandas as pd
 from analysis.tables.wording import label_of, unit_of
 from cluster_sim.amounts import NOTHING, SCALED, amount, number
 from cluster_sim.errors import InputError
+from cluster_sim.records.comparison import LEAST_CHANGE
 from cluster_sim.records.intervals import CONFIDENCE, half_width, mean_of, paired_change
 from cluster_sim.records.result import Result
+from cluster_sim.workload.fields import MORE_IS_BETTER
 
 if TYPE_CHECKING:
     from markupsafe import Markup
@@ -71,6 +73,19 @@ def comparison_table(results: Runs) -> pd.DataFrame:
     return table
 
 
+def renamed(table: pd.DataFrame, names: Mapping[str, str]) -> pd.DataFrame:
+    """Return a comparison or replication table whose runs have other names."""
+    endings = ("", HALF_WIDTH, VERSUS, VERSUS + HALF_WIDTH)
+    found = table.rename(columns={old + end: new + end for old, new in names.items() for end in endings})
+    if REPLICATIONS in table.attrs:
+        values = {
+            key: {names.get(name, name): each for name, each in row.items()}
+            for key, row in table.attrs[REPLICATIONS].items()
+        }
+        found.attrs = table.attrs | {REPLICATIONS: values}
+    return found
+
+
 def headlines(table: pd.DataFrame) -> pd.DataFrame:
     """Return the rows of a comparison table that most comparisons are about."""
     return table.loc[[key for key in HEADLINES if key in table.index]]
@@ -97,9 +112,22 @@ def aligned(cells: Sequence[Sequence[str]], words: int = 1) -> str:
 
 
 def table_html(table: pd.DataFrame) -> Markup:
-    """Return a comparison table as an HTML table; every name in it is escaped."""
+    """Return a comparison table as an HTML table; every name in it is escaped, and changes are marked better or worse."""
     header, *body = [[row[0], *row[2:]] for row in _cells(table)]  # amounts have their units with them
-    return cells_html(header, body)
+    versus = {place: name for place, name in enumerate(header) if name.endswith(VERSUS)}
+    header = [name.replace(VERSUS, f" against {header[1]}") for name in header]
+    marks = [
+        [_mark(str(key), row, versus.get(place, "")) for place in range(len(header))] for key, row in table.iterrows()
+    ]
+    return cells_html(header, body, marks=marks)
+
+
+def _mark(metric: str, row: pd.Series, versus: str) -> str:
+    """Return "better" or "worse" for a change of a metric that matters and that chance does not explain, else nothing."""
+    change, around = float(row.get(versus, np.nan)), float(row.get(versus + HALF_WIDTH, 0.0))
+    if not abs(change) >= max(LEAST_CHANGE, around) or metric not in HEADLINES:
+        return ""
+    return "better" if (change > 0) == (metric in MORE_IS_BETTER) else "worse"
 
 
 def cells_html(
@@ -107,15 +135,16 @@ def cells_html(
     rows: Iterable[Sequence[str]],
     kind: str = "",
     values: Sequence[Sequence[float | None]] | None = None,
+    marks: Sequence[Sequence[str]] | None = None,
 ) -> Markup:
     """Return an HTML table of texts, the first of each row its heading; ``kind`` are its classes in the style.
 
     A click on a heading sorts a table of the class ``sortable``: by ``values``, for each cell a number or None, else by
-    its texts.
+    its texts. ``marks`` has the class of each cell, or nothing.
     """
     from analysis.pages.page import piece  # imports plotly, which text tables do not need
 
-    return piece("table.html", head=header, rows=rows, kind=kind, values=values)
+    return piece("table.html", head=header, rows=rows, kind=kind, values=values, marks=marks)
 
 
 def named_runs(results: Runs) -> dict[str, Result]:
@@ -163,11 +192,11 @@ def _cells(table: pd.DataFrame) -> list[list[str]]:
 
 
 def percent(value: float) -> str:
-    """Return a difference in %, with its sign unless it rounds to 0; "–" if it is unknown."""
+    """Return a difference in %, to three digits, with its sign unless it rounds to 0; "–" if it is unknown."""
     if not np.isfinite(value):
         return NOTHING
-    text = f"{value:+z,.2f} %" if value else "0 %"
-    return "0.00 %" if text == "+0.00 %" else text
+    sign = "−" if value < 0 else "+"
+    return f"{sign}{number(abs(value), 3)} %" if abs(value) >= 0.005 else "0 %"
 
 
 REPLICATIONS = "replications"

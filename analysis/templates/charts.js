@@ -67,10 +67,15 @@ const clusterSim = {
     await this.ready;
     const tool = (figure.layout.meta || {}).tool;
     if (tool) return new GanttTool(chart, figure, tool).begin(config);
-    const data = dark => dark ? figure.data.map(onDark) : figure.data, dark = this.isDark();
-    await Plotly.newPlot(chart, data(dark), this.onGround(figure.layout, dark), config);
+    const given = { ...figure.layout };
+    const shown = (dark, layout) => fitted(chart, dark ? figure.data.map(onDark) : figure.data, this.onGround(layout, dark));
+    const first = shown(this.isDark(), given);
+    await Plotly.newPlot(chart, first.data, first.layout, config);
     this.followZoom(chart);
-    this.drawn.push({ turn: (dark, width) => Plotly.react(chart, data(dark), { ...this.onGround(chart.layout, dark), width, autosize: !width }) });
+    this.drawn.push({ turn: (dark, width) => {
+      const { data, layout } = shown(dark, isNarrow(chart) ? given : chart.layout);
+      return Plotly.react(chart, data, { ...layout, width, autosize: !width });
+    } });
   },
 
   // An axis of seconds from the start of a run, of lengths of time, or a logarithmic one of numbers has ticks at round ones,

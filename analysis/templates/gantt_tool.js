@@ -10,7 +10,8 @@ class GanttTool extends GanttView {
 
   async begin(config) {
     ganttControls(this);
-    await Plotly.newPlot(this.chart, this.data(), this.layout, config);
+    const { data, layout } = this.fitted();
+    await Plotly.newPlot(this.chart, data, layout, config);
     await new Promise(done => setTimeout(done, 100));  // the picture first, on the screen
     if (this.run.count <= FEW_JOBS) this.fill();
     else this.fillWhenSeen();

@@ -156,7 +156,7 @@ function idTexts(run, colouring, codes, view, seen) {
 }
 
 // Names of nodes that have room, of their cores where these have it, too.
-function rowTicks(run, view) {
+function rowTicks(run, view, names) {
   const first = [], texts = [], px = view.height / (view.high - view.low);
   const seen = run.nodes.map((_, node) => node).filter(node => run.edge[node + 1] > view.low && run.edge[node] < view.high);
   const all = run.firstCore, rows = node => run.edge[node + 1] - run.edge[node];
@@ -164,14 +164,14 @@ function rowTicks(run, view) {
     for (const node of seen)
       for (let core = all[node]; core < all[node + 1]; core++) {
         first.push((run.place(core, node) + run.place(core + 1, node)) / 2);
-        texts.push(`${run.nodes[node]}, ${core - all[node]}`);
+        texts.push(`${names[node]}, ${core - all[node]}`);
       }
     return { tickvals: first, ticktext: texts };
   }
   const least = seen.length * 15 / Math.max(px * (run.edge[seen.at(-1) + 1] - run.edge[seen[0]]), 1);
   const step = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 1e4, 2e4, 5e4].find(each => each >= least) || 1e5;
   const named = seen.filter(node => node % step === 0);
-  return { tickvals: named.map(node => (run.edge[node] + run.edge[node + 1]) / 2), ticktext: named.map(node => run.nodes[node]) };
+  return { tickvals: named.map(node => (run.edge[node] + run.edge[node + 1]) / 2), ticktext: named.map(node => names[node]) };
 }
 
 function mixed(colour, other, share) {

@@ -1,7 +1,16 @@
 // The picture of a Gantt chart: what of its runs is in view, light or dark, drawn anew after every zoom.
 "use strict";
 const MOST_MARKS = 300;
-const SEEN_ON_DARK = { "#00306f": "#0a4596", "#4a4a4a": "#8a949d" };  // in place of colours of jobs that are hardly seen there
+// On dark ground the steps of a scale go from dark to light: what is most stands out from the ground.
+const RAMP = ["#f4e61e", "#9ad83d", "#46bf70", "#21918c", "#2f6b8e", "#423f85", "#460b5e"];
+const SEEN_ON_DARK = { ...Object.fromEntries(RAMP.map((each, place) => [each, RAMP.at(-1 - place)])), "#d3dbe2": "#3a434b", "#4a4a4a": "#8a949d" };
+
+// Black or white on a colour, whichever contrasts more: as palette.py has it.
+const inkOn = colour => {
+  const channels = [1, 3, 5].map(place => parseInt(colour.slice(place, place + 2), 16));
+  const [red, green, blue] = channels.map(each => each <= 10 ? each / 255 / 12.92 : ((each / 255 + 0.055) / 1.055) ** 2.4);
+  return 0.2126 * red + 0.7152 * green + 0.0722 * blue > 0.179 ? "#000000" : "#FFFFFF";
+};
 
 class GanttView {
   constructor(chart, figure, tool) {
@@ -33,7 +42,8 @@ class GanttView {
       const given = this.original.data[place], turned = dark ? onDark(given) : given;
       for (const part of ["line", "marker", "fillpattern"]) if (given[part]) trace[part] = turned[part];
     });
-    this.colourings = dark ? clusterSim.recoloured(this.given, SEEN_ON_DARK) : this.given;
+    this.colourings = (dark ? clusterSim.recoloured(this.given, SEEN_ON_DARK) : this.given).map(each =>
+      ({ ...each, lines: each.colours.map(colour => mixed(colour, "#000000", 0.35)), inks: each.colours.map(inkOn) }));
   }
 
   // Draw it at once on the other ground: for paper, and back.
@@ -43,11 +53,18 @@ class GanttView {
     return this.draw();
   }
 
+  // Traces and layout as the chart's place has room for them.
+  fitted() {
+    const found = fitted(this.chart, this.data(), this.layout);
+    this.shown = found.layout;
+    return found;
+  }
+
   axis(run) { return this.layout[run.yaxis.replace("y", "yaxis")]; }
 
   // The window in seconds, and of a run its rows and pixels.
   view(run) {
-    const full = this.chart._fullLayout, { margin, height } = this.layout;
+    const full = this.chart._fullLayout, { margin, height } = this.shown || this.layout;
     const range = full ? full.xaxis.range.map(each => full.xaxis.r2l(each)) : this.layout.xaxis.range;
     const [start, end] = range.map(place => this.time.seconds(place));
     if (!run) return { start, end };
@@ -77,7 +94,7 @@ class GanttView {
     const data = [...this.others];
     [...this.runs.entries()].reverse().forEach(([place, run]) => {
       const view = this.view(run);
-      Object.assign(this.axis(run), { tickmode: "array" }, rowTicks(run, view));
+      Object.assign(this.axis(run), { tickmode: "array" }, rowTicks(run, view, isNarrow(this.chart) ? withoutPrefix(run.nodes) : run.nodes));
       if (this.fixed) return;
       const { traces, how, count } = jobTraces(run, colouring, colouring.later.codes[place], view, this, null, this.copied(run, view));
       this.drawn = { how, count };
@@ -114,7 +131,8 @@ class GanttView {
 
   async draw() {
     this.told = this.ranges();
-    await Plotly.react(this.chart, this.data(), this.layout);
+    const { data, layout } = this.fitted();
+    await Plotly.react(this.chart, data, layout);
     this.chart.emit("gantt_drawn");
     this.fillWhenStill();
   }

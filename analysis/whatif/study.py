@@ -15,8 +15,9 @@ from markupsafe import Markup
 from analysis.gantt_chart.gantt import gantt
 from analysis.gantt_chart.runs_chart import gantt_runs
 from analysis.pages.page import figure_html, render, write_whole
+from analysis.pages.tiles import Tile, direction
 from analysis.tables.run_metrics import cells_html
-from analysis.whatif.charts import LESS, MORE, MOST_ROWS, UNSURE, signed, use_by_day, verdict_colour, waits_of_classes
+from analysis.whatif.charts import MOST_ROWS, signed, use_by_day, waits_of_classes
 from analysis.whatif.effects import CLASSES, by_class, effect_of_class, effects_of, most_moved, overall
 from analysis.whatif.replayed import CHANGED, CONF, RECORDED, UNCHANGED, agreement, causes, near_starts
 from cluster_sim.amounts import NOTHING, amount, duration, durations, number
@@ -37,7 +38,6 @@ _CLASS = {
     "user": "user",
 }
 _EXPLAINED = 3
-_VERDICTS = {LESS: "less", MORE: "more", UNSURE: "unsure"}
 
 
 @dataclass(frozen=True)
@@ -202,20 +202,19 @@ def write_page(study: Study, path: str | Path) -> Path:
     return write_whole(path, text)
 
 
-def _tiles(study: Study) -> list[dict[str, str]]:
+def _tiles(study: Study) -> list[Tile]:
     """Return the figures that matter most: of the change if there is one, of the replay otherwise."""
     if CHANGED not in study.runs:
         return [
-            {"name": name, "value": simulated, "kind": "", "note": f"{recorded} recorded"}
-            for name, recorded, simulated in agreement_rows(study)[2:]
-        ]  # fmt: skip
+            Tile(name, simulated, f"{recorded} recorded") for name, recorded, simulated in agreement_rows(study)[2:]
+        ]
     return [
-        {
-            "name": effect.label,
-            "value": effect.text(effect.value),
-            "note": f"{effect.change()}; {effect.text(effect.base)} unchanged",
-            "kind": _VERDICTS[verdict_colour(effect)] if effect.metric != "utilisation" else "",
-        }
+        Tile(
+            effect.label,
+            effect.text(effect.value),
+            f"{effect.change()}; {effect.text(effect.base)} unchanged",
+            direction(effect),
+        )
         for effect in study.comparison.effects
     ]
 

@@ -252,7 +252,7 @@ def test_what_is_too_small_to_matter_is_no_effect(tmp_path: Path) -> None:
     wait = found.comparison.effects[0]
     assert (wait.verdict, wait.shown) == (ComparisonVerdict.LESS, None)
     assert wait.sentence() == "Mean wait: 0 s instead of 4 s, too little to matter (less than 10 s or 1 %)."
-    assert 'li class="less"><span>mean wait' not in found.save().read_text()
+    assert 'li class="better"><span>mean wait' not in found.save().read_text()
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,58 @@
+"""The figures that matter most, as tiles at the head of a page: a name, a value, and what it is compared with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from analysis.tables.wording import listing
+from cluster_sim.amounts import amount
+from cluster_sim.records.comparison import Effect, Standing
+from cluster_sim.workload.fields import MORE_IS_BETTER
+
+
+@dataclass(frozen=True, slots=True)
+class Tile:
+    """A figure: ``kind`` is "better", "worse", "unsure" where a change is not shown, or "" where nothing is compared."""
+
+    name: str
+    value: str
+    note: str = ""
+    kind: str = ""
+
+    @classmethod
+    def of_effect(cls, effect: Effect) -> Tile:
+        """Return the tile of what became of a metric."""
+        value, base = (one_unit(effect.text(each)) for each in (effect.value, effect.base))
+        return cls(
+            effect.label, value, f"{effect.in_percent()} against {base} under {effect.against}", direction(effect)
+        )
+
+    @classmethod
+    def of_standing(cls, standing: Standing) -> Tile:
+        """Return the tile of the best of several alternatives."""
+        value = one_unit(amount(standing.means[standing.best[0]], standing.unit))
+        if standing.following is None and not standing.tied:
+            return cls(standing.label, value, "the same under all")
+        tied = (
+            f", not told apart from {listing([standing.name(name) for name in standing.tied])}" if standing.tied else ""
+        )
+        behind = standing.following
+        following = f"; next {standing.name(behind.name)}, {behind.in_percent()}" if behind is not None else ""
+        names = listing([standing.name(name) for name in standing.best])
+        return cls(standing.label, value, f"under {names}{tied}{following}")
+
+
+def one_unit(text: str) -> str:
+    """Return an amount without its second unit: ``6.24 MWh (22.5 GJ)`` is ``6.24 MWh``."""
+    return text.partition(" (")[0]
+
+
+def direction(effect: Effect) -> str:
+    """Return whether an effect is "better", "worse" or "unsure": too small to matter, or not shown by its interval.
+
+    The difference of two runs of one workload is what it is, and needs no interval.
+    """
+    is_fact = effect.block == "workload" and effect.matters and effect.difference
+    if effect.shown is None and not is_fact:
+        return "unsure"
+    return "better" if (effect.difference > 0) == (effect.metric in MORE_IS_BETTER) else "worse"

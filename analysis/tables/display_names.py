@@ -1,0 +1,165 @@
+"""Names for people of what specs name: ``easy:nodes=free_mem_bw`` is "EASY backfilling, nodes: most free memory bandwidth".
+
+A title stands here for everything that the toolkit brings; what a user registers has the words of its own name.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from pathlib import PurePath
+
+from cluster_sim.amounts import amount
+from cluster_sim.errors import SpecError
+from cluster_sim.registry import Spec
+from schedulers.policy.policy import PLUS
+
+SCHEDULERS = {
+    "adaptive-pcbe": "Adaptive PCBE",
+    "conservative": "Conservative backfilling",
+    "contention-aware": "Contention-aware greedy",
+    "easy": "EASY backfilling",
+    "equipartition": "Equal shares of the cores",
+    "fcfs": "First come, first served",
+    "learned": "Agent {}",
+    "list": "List scheduling",
+    "ljf": "Longest job first",
+    "malleable": "Malleable jobs, first come, first served",
+    "moldable": "Moldable jobs, first come, first served",
+    "patient": "Patient greedy",
+    "pcbe": "PCBE",
+    "preemptive": "Preemptive scheduling",
+    "replay": "Recorded schedule {}",
+    "saf-easy": "EASY backfilling, smallest area backfilled first",
+    "search": "Search for the best end",
+    "shrink-expand": "Shrink and expand",
+    "sjf": "Shortest job first",
+    "slurm": "Slurm",
+}
+POWER_POLICIES = {
+    "always-on": "all nodes on",
+    "inertial": "inertial shutdown",
+    "keep-ready": "{} idle nodes kept on",
+    "learned": "agent {}",
+    "off-reservation": "reservations that keep nodes off",
+    "power-cap": "at most {W}",
+    "random": "nodes off at random",
+    "summed-stretch": "nodes on by summed stretch",
+    "timeout": "idle nodes off after {s}",
+}
+JOB_ORDERS = {
+    "edf": "earliest deadline first",
+    "expansion-factor": "largest expansion factor first",
+    "f1": "order F1",
+    "fcfs": "first come first",
+    "first": "first come first",
+    "ljf": "longest first",
+    "longest": "longest first",
+    "low_mem": "least memory first",
+    "low_mem_bw": "least memory bandwidth first",
+    "low_mem_ops": "least memory volume first",
+    "multifactor": "Slurm's priority",
+    "powers": "order of powers",
+    "priority": "highest priority first",
+    "random": "in random order",
+    "saf": "smallest area first",
+    "shortest": "shortest first",
+    "sjf": "shortest first",
+    "smallest": "smallest first",
+    "unicef": "order UNICEF",
+    "wfp": "order WFP3",
+}
+NODE_ORDERS = {
+    "current_gflops": "highest rate now",
+    "current_watts": "least power now",
+    "first": "as the platform lists them",
+    "free_mem_bw": "most free memory bandwidth",
+    "high_cores": "most free cores",
+    "high_gflops": "fastest cores",
+    "high_mem": "most free memory",
+    "high_mem_bw": "least bandwidth in use",
+    "low_cores": "fewest free cores",
+    "low_power": "least power",
+    "most_used_mem": "most memory in use",
+    "random": "at random",
+    "total_mem": "most memory",
+}
+PLATFORMS = {
+    "homogeneous": "Equal nodes",
+    "machine": "{}",
+    "mixed": "Mixed nodes {}",
+    "simgrid": "SimGrid's {}",
+}
+WORKLOADS = {
+    "lopez-mixed": "Jobs of López (2023)",
+    "lublin": "Lublin's model",
+    "npb": "NAS benchmarks",
+}
+_KINDS = (SCHEDULERS, PLATFORMS, WORKLOADS)
+
+
+def display_name(text: str, with_options: bool = True) -> str:
+    """Return the name for people of a spec, or of a scheduler's and a power policy's, ``easy + timeout:300``.
+
+    A number in brackets that tells equal names apart stays. Any other text is returned as it is.
+    """
+    said, number = re.fullmatch(r"(.*?)( \(\d+\))?", text, re.DOTALL).groups()  # type: ignore[union-attr]
+    first, plus, power = said.partition(PLUS)
+    named = [_named(first, with_options, *_KINDS)]
+    if plus:
+        named.append(_named(power, with_options, POWER_POLICIES))
+    return PLUS.join(named) + (number or "")
+
+
+def display_names(texts: Iterable[str]) -> dict[str, str]:
+    """Return the shortest name for people by which each text is told apart: without options, with them, or the text."""
+    found = dict.fromkeys(texts, "")
+    for names in ({text: display_name(text, False) for text in found}, {text: display_name(text) for text in found}):
+        taken = Counter(found.values()) + Counter(names.values())
+        found |= {text: name for text, name in names.items() if not found[text] and taken[name] == 1}
+    return {text: name or text for text, name in found.items()}
+
+
+def _named(text: str, with_options: bool, *kinds: Mapping[str, str]) -> str:
+    try:
+        spec = Spec.parse(text)
+    except SpecError:
+        return text
+    title = next((titles[spec.name] for titles in kinds if spec.name in titles), None)
+    if title is None:
+        return text
+    positional = list(spec.positional)
+    parts = [_filled(title, positional)]
+    if spec.name == "list" and positional:
+        jobs, _, nodes = positional.pop(0).partition("/")
+        parts += [JOB_ORDERS.get(jobs, jobs), f"nodes: {NODE_ORDERS.get(nodes, nodes)}" if nodes else ""]
+    parts += [*positional, *(_option(key, value) for key, value in spec.options.items())]
+    return ", ".join(filter(None, parts)) if with_options else parts[0]
+
+
+def _filled(title: str, positional: list[str]) -> str:
+    """Return the title with the first value in its place, which is taken from ``positional``."""
+    place = re.search(r" ?(?:after |at most )?\{(\w*)\}", title)
+    if place is None:
+        return title
+    if not positional:
+        return title.replace(place[0], "") or title
+    value, unit = positional.pop(0), place[1]
+    if not unit:
+        value = PurePath(value).name
+    with suppress(ValueError):
+        value = amount(float(value), unit) if unit else value
+    return title.replace(f"{{{unit}}}", value)
+
+
+def _option(key: str, value: str) -> str:
+    words = key.replace("_", " ")
+    if key == "order" and value in JOB_ORDERS:
+        return JOB_ORDERS[value]
+    if key == "backfill" and value in JOB_ORDERS:
+        return f"backfilled {JOB_ORDERS[value]}"
+    if value in ("yes", "no"):
+        return words if value == "yes" else f"no {words}"
+    return f"{words}: {NODE_ORDERS.get(value, value) if key == 'nodes' else value}"

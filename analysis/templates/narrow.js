@@ -1,0 +1,49 @@
+// Charts on a phone: legend and colour bar stand above the plot, nothing beside it, and headings are broken into lines.
+"use strict";
+const NARROW_PX = 700, LINE_PX = 18, BAR_PX = 58;
+
+const isNarrow = chart => chart.clientWidth > 0 && chart.clientWidth < NARROW_PX;
+
+// Words in lines of so many characters at the most.
+function inLines(text, most) {
+  const lines = [""];
+  for (const word of text.split(" ")) {
+    if (lines.at(-1).length + word.length >= most && lines.at(-1)) lines.push("");
+    lines[lines.length - 1] += (lines.at(-1) ? " " : "") + word;
+  }
+  return lines;
+}
+
+// The traces and the layout of a chart as its place has room for them. Axes stay the same objects: plotly writes zooms there.
+function fitted(chart, data, layout) {
+  if (!isNarrow(chart)) return { data, layout };
+  const width = chart.clientWidth, { title = {}, margin = {} } = layout, subtitle = title.subtitle || {};
+  const heading = inLines(title.text || "", width / 9), notes = inLines(subtitle.text || "", width / 6.4);
+  const above = (title.text ? 20 * heading.length + 14 : 0) + (subtitle.text ? 15 * notes.length + 6 : 0);
+  const bars = data.some(trace => trace.marker?.showscale || (trace.type === "heatmap" && trace.showscale !== false));
+  const entries = layout.showlegend === false ? [] : data.filter(trace => trace.showlegend !== false && trace.name && (data.length > 1 || trace.showlegend));
+  const room = entries.reduce((sum, trace) => sum + 44 + 6.5 * String(trace.name).length, 0);
+  const legend = entries.length ? LINE_PX * (Math.ceil(1.25 * room / (width - 20)) + new Set(entries.map(each => each.legendgrouptitle?.text).filter(Boolean)).size) + 8 : 0;
+  const top = above + (bars ? BAR_PX : 0) + legend + 12, more = Math.max(0, top - (margin.t ?? 100));
+  const height = (layout.height || chart.clientHeight || 450) + more;
+  chart.style.height = `${height}px`;
+  const bar = { orientation: "h", x: 0.5, xanchor: "center", len: 1, yref: "container", y: 1 - (above + 4) / height, yanchor: "top", thickness: 10 };
+  const barred = trace =>
+    trace.marker?.showscale ? { ...trace, marker: { ...trace.marker, colorbar: { ...trace.marker.colorbar, ...bar } } } :
+    trace.type === "heatmap" ? { ...trace, colorbar: { ...trace.colorbar, ...bar } } : trace;
+  return {
+    data: bars ? data.map(barred) : data,
+    layout: {
+      ...layout, height,
+      title: { ...title, text: heading.join("<br>"), font: { ...title.font, size: 15 }, pad: { ...title.pad, t: 14 }, subtitle: { ...subtitle, text: notes.join("<br>"), font: { ...subtitle.font, size: 11 } } },
+      margin: { ...margin, t: Math.max(top, margin.t ?? 0), r: 10, l: Math.min(margin.l ?? 80, 46) },
+      legend: { ...layout.legend, orientation: "h", xref: "container", x: 0.02, xanchor: "left", yref: "container", y: 1 - (above + (bars ? BAR_PX : 0) + 6) / height, yanchor: "top", font: { size: 11 } },
+    },
+  };
+}
+
+// Names of nodes without what all begin with, as far as a dot.
+function withoutPrefix(names) {
+  const prefix = (names[0] || "").slice(0, (names[0] || "").lastIndexOf(".") + 1);
+  return prefix && names.every(name => name.startsWith(prefix)) ? names.map(name => name.slice(prefix.length)) : names;
+}

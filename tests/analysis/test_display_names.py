@@ -1,0 +1,73 @@
+"""Names for people."""
+
+from __future__ import annotations
+
+import pytest
+
+from analysis.tables import display_names as names
+from analysis.tables.display_names import display_name
+from cluster_sim.platform.specs import platforms
+from cluster_sim.registry import Registry
+from cluster_sim.workload.workload import WORKLOAD_GENERATORS
+from schedulers.policy.policy import power_policies, schedulers
+from schedulers.queue.orders import job_orders, node_orders
+
+
+@pytest.mark.parametrize(
+    ("registry", "titles"),
+    [
+        (schedulers, names.SCHEDULERS),
+        (power_policies, names.POWER_POLICIES),
+        (job_orders, names.JOB_ORDERS),
+        (node_orders, names.NODE_ORDERS),
+        (WORKLOAD_GENERATORS, names.WORKLOADS),
+    ],
+    ids=lambda each: each.kind if isinstance(each, Registry) else "",
+)
+def test_everything_that_the_toolkit_brings_has_a_title(registry: Registry[object], titles: dict[str, str]) -> None:
+    """A new scheduler, policy or order needs one, and no title is left of what is gone."""
+    assert sorted(titles) == [name for name in registry if registry._is_built_in(name)]
+
+
+def test_every_kind_of_platform_has_a_title() -> None:
+    """Machines of the library have their own names."""
+    assert sorted(names.PLATFORMS) == sorted({name.partition(":")[0] for name in platforms})
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("fcfs", "First come, first served"),
+        ("easy:nodes=free_mem_bw", "EASY backfilling, nodes: most free memory bandwidth"),
+        ("easy:order=sjf,backfill=saf,depth=2", "EASY backfilling, shortest first, backfilled smallest area first, depth: 2"),
+        ("list:smallest/most_used_mem,blocking=no", "List scheduling, smallest first, nodes: most memory in use, no blocking"),
+        ("conservative:replan=yes", "Conservative backfilling, replan"),
+        ("easy + timeout:300", "EASY backfilling + idle nodes off after 5 min"),
+        ("fcfs + power-cap:1500", "First come, first served + at most 1.5 kW"),
+        ("easy + timeout", "EASY backfilling + idle nodes off"),
+        ("learned:agents/kit-energy,sample=yes", "Agent kit-energy, sample"),
+        ("easy (2)", "EASY backfilling (2)"),
+        ("machine:taurus,nodes=4", "taurus, nodes: 4"),
+        ("homogeneous:nodes=16,cores=4", "Equal nodes, nodes: 16, cores: 4"),
+        ("my own run", "my own run"),
+        ("mine.py:Mine,depth=2", "mine.py:Mine,depth=2"),
+        ("a:b=1,b=2", "a:b=1,b=2"),
+        ("", ""),
+    ],
+)  # fmt: skip
+def test_specs_in_words(text: str, name: str) -> None:
+    """Options that are orders have the orders' names; what is no spec of ours stays as it is."""
+    assert display_name(text) == name
+
+
+def test_names_are_as_short_as_tells_them_apart() -> None:
+    """Options are named where runs differ in them; ``fcfs`` and ``first`` order jobs alike, and stay specs."""
+    found = names.display_names(["easy:nodes=high_cores", "conservative", "fcfs", "fcfs:blocking=yes"])
+    assert list(found.values()) == [
+        "EASY backfilling", "Conservative backfilling", "First come, first served", "First come, first served, blocking",
+    ]  # fmt: skip
+    alike = ["list:first/first", "list:fcfs/first"]
+    assert names.display_names([*alike, "list:saf/first"]) == {
+        **{spec: spec for spec in alike},
+        "list:saf/first": "List scheduling, smallest area first, nodes: as the platform lists them",
+    }
