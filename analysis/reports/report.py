@@ -22,7 +22,6 @@ from analysis.gantt_chart.gantt import run_title, time_window, tool_chart
 from analysis.gantt_chart.options import RunsOptions
 from analysis.gantt_chart.runs_chart import MOST_RUNS, gantt_runs, same_jobs
 from analysis.pages.page import figure_html, figures_html, page, render, write_whole
-from analysis.pages.tiles import Tile, one_unit
 from analysis.reports.verdict import compare, run_sentence
 from analysis.tables.display_names import display_name, display_names
 from analysis.tables.run_metrics import (
@@ -35,6 +34,7 @@ from analysis.tables.run_metrics import (
     renamed,
     table_html,
 )
+from analysis.tables.tiles import Tile, one_unit
 from analysis.tables.wording import label_of, setting, shortened, unit_of
 from cluster_sim.amounts import amount, number
 from cluster_sim.errors import InputError, counted
@@ -63,7 +63,6 @@ _USER_UNITS = {"core_s": "s", "mean_wait_s": "s", "energy_j": "J"}
 
 _TILES = ("mean_wait_s", "mean_bounded_slowdown", "utilisation", "makespan_s", "energy_j")
 """Metrics at the head of a page."""
-_IN_HEADING = {label_of("scheduler"), label_of("power_policy")}
 _OF_SEVERAL = options_of(RunsOptions).keys()
 """Options that a chart of several runs also has."""
 
@@ -122,7 +121,7 @@ def write_report(
             f" — {display_name(first.meta['workload'])}" if first.meta.get("workload") else ""
         )
     comparison = None if len(runs) == 1 and replications is None else compare(runs, replications)
-    sentences = (run_sentence(first),) if comparison is None else _sentences(comparison)
+    sentences = (run_sentence(first),) if comparison is None else comparison.sentences
     figures = Figures()
     sections = {
         **_schedules(runs, figures, options),
@@ -182,12 +181,6 @@ class Figures:
         """Return the figure as HTML."""
         self._count += 1
         return figure_html(figure, f"figure{self._count}")
-
-
-def _sentences(comparison: Comparison) -> tuple[str, ...]:
-    """Return what a comparison says, but for what the heading has said: which schedulers and power policies differ."""
-    is_named = bool(comparison.differences) and {each.what for each in comparison.differences} <= _IN_HEADING
-    return comparison.sentences[is_named:]
 
 
 def _specs(result: Result) -> dict[str, str]:

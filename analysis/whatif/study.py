@@ -15,8 +15,8 @@ from markupsafe import Markup
 from analysis.gantt_chart.gantt import gantt
 from analysis.gantt_chart.runs_chart import gantt_runs
 from analysis.pages.page import figure_html, render, write_whole
-from analysis.pages.tiles import Tile, direction
 from analysis.tables.run_metrics import cells_html
+from analysis.tables.tiles import Tile, direction
 from analysis.whatif.charts import MOST_ROWS, signed, use_by_day, waits_of_classes
 from analysis.whatif.effects import CLASSES, by_class, effect_of_class, effects_of, most_moved, overall
 from analysis.whatif.replayed import CHANGED, CONF, RECORDED, UNCHANGED, agreement, causes, near_starts

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from analysis.pages.tiles import Tile, direction, one_unit
+from analysis.tables.tiles import Tile, direction, one_unit
 from cluster_sim.records.comparison import Effect, Standing
 
 

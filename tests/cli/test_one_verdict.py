@@ -5,8 +5,9 @@ from __future__ import annotations
 import html
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 import pytest
 import yaml
@@ -31,18 +32,25 @@ def of_page(path: Path) -> list[str]:
 
 
 def agree(
-    command: Command, words: list[str], page: str, report: list[str], compared: Callable[[], Comparison]
+    command: Command,
+    words: list[str],
+    page: str,
+    report: list[str],
+    compared: Callable[[], Comparison],
+    called: Mapping[str, str] = MappingProxyType({}),
 ) -> list[str]:
     """Return the sentences of a comparison: stdout begins with them, and the page and the document of --json have them.
 
-    ``compared`` makes the same comparison in Python, of what the command has left.
+    ``compared`` makes the same comparison in Python, of what the command has left. On the page the runs are ``called`` as
+    people do, but for what differs in the inputs.
     """
     ended = command(*words, *report)
     assert ended.exit_code == 0, ended.output
     comparison = compared()
     sentences = list(comparison.sentences)
     assert ended.stdout.splitlines()[: len(sentences)] == sentences
-    assert of_page(Path(page)) == sentences
+    in_words = [re.sub(r"\w+", lambda word: called.get(word[0], word[0]), each) for each in sentences[1:]]
+    assert of_page(Path(page)) == [sentences[0], *in_words]
     document = json.loads(command(*words, "--json").stdout)["comparison"]
     assert document == json.loads(json.dumps(comparison.to_dict(), allow_nan=True).replace("NaN", "null"))
     assert document["sentences"] == sentences
@@ -84,7 +92,8 @@ def test_a_comparison_of_schedulers(command: Command, here: Path, replications: 
         table = replication_table({name: [run.summary() for run in several] for name, several in runs.items()})
         return compare({name: several[0] for name, several in runs.items()}, table)
 
-    told = agree(command, words, "out/report.html", ["--report"], compared)
+    called = {"fcfs": "First come, first served", "easy": "EASY backfilling"}
+    told = agree(command, words, "out/report.html", ["--report"], compared, called)
     assert told[0] == "What differs: scheduler (fcfs, easy)."
     ending = {1: "in this one workload", 3: "too few replications (3) for an interval", 5: ""}[replications]
     assert ending in told[1]
