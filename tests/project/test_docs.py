@@ -150,7 +150,7 @@ def test_every_scheduler_and_power_policy_is_named() -> None:
 
     text = (ROOT / "docs" / "reference" / "policies.md").read_text()
     for heading, registry in (("Schedulers", schedulers), ("Power", power_policies)):
-        section = re.search(rf"^## {heading}\n(.*?)^## ", text, re.MULTILINE | re.DOTALL)
+        section = re.search(rf"^## {heading}\n(.*?)(?:^## |\Z)", text, re.MULTILINE | re.DOTALL)
         assert section is not None
         named = {re.split(r"[:,]", spec)[0] for spec in re.findall(r"`([^`]+)`", section[1])}
         assert set(registry) - named == set()
