@@ -56,7 +56,15 @@ _WORDS = {
     "rollout/reduction_mean": "Below the baseline, mean of a rollout (%)",
     "rollout/reduction_max": "Below the baseline, best of a rollout (%)",
     "validation/reduction_mean": "Below the baseline, validation (%)",
+    "rollout/ep_cost_mean": "Cost of an episode, mean of a rollout",
     "validation/objective_mean": "Objective, validation",
+    "validation/share": "Share of the limit, validation",
+    "validation/cost_mean": "Cost, validation",
+    "validation/cost_over": "Cost above the limit, validation",
+    "train/multiplier": "Multiplier",
+    "train/entropy_loss": "Loss of entropy",
+    "train/approx_kl": "KL divergence of an update, approximately",
+    "train/explained_variance": "Variance explained",
     "time/total_episodes": "Episodes",
     "time/total_timesteps": "Decisions",
     "time/elapsed_s": "Seconds of training",
@@ -123,7 +131,8 @@ def learning_curves(
     if x == "iteration" and max((trace.x.max() for trace in figure.data), default=0) <= _WHOLE:
         figure.update_xaxes(dtick=1)
     figure.update_yaxes(exponentformat="none")  # 0.0002, not 200µ
-    return figure.update_layout(showlegend=len(named) > 1 or bool(figure.data[-1].name != column), legend=LEGEND_ABOVE)
+    # A single line needs a legend only to say of how many seeds it is.
+    return figure.update_layout(showlegend=len(named) > 1 or label not in named, legend=LEGEND_ABOVE)
 
 
 def decision_probabilities(

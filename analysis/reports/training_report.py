@@ -11,7 +11,9 @@ import numpy as np
 from analysis.figures.training_curves import learning_curves, read_log
 from analysis.pages.page import render, write_whole
 from analysis.reports.report import Figures, Section
+from analysis.tables.display_names import display_name
 from analysis.tables.run_metrics import cells_html
+from analysis.tables.tiles import Tile, direction, one_unit
 from analysis.tables.wording import axis_of, change, label_of, setting, unit_of
 from cluster_sim import __version__
 from cluster_sim.amounts import amount
@@ -109,7 +111,9 @@ def write_training_report(
         jobs += f" and {counted(len(further), 'further log')}"
     text = render(
         "report.html",
-        heading=f"Training: {settings['environment.kind']}, {jobs}",
+        heading=f"Training: {settings['environment.kind']}, {display_name(jobs)}",
+        specs={display_name(jobs): jobs} if display_name(jobs) != jobs else {},
+        tiles=_tiles(summaries),
         sentences=[
             _verdict(summaries, chosen_by_reduction=columns.isdisjoint(("validation/share", "validation/cost_over")))
         ],
@@ -122,6 +126,24 @@ def write_training_report(
         again=command,
     )
     return write_whole(path, text)
+
+
+def _tiles(summaries: Sequence[TrainingSummary]) -> list[Tile]:
+    """Return the figures of the best agents: what they reach, against what, and after how many iterations."""
+    first = summaries[0]
+    best = min(summaries, key=lambda one: one.value)
+    value = one_unit(amount(best.value, unit_of(first.objective)))
+    tiles = [Tile(label_of(first.objective), value, "of the best agent, in validation")]
+    if first.baseline:
+        base = one_unit(amount(first.baseline_value, unit_of(first.objective)))
+        kind = "unsure" if best.effect is None else direction(best.effect)
+        tiles.append(
+            Tile("the best baseline", base, f"{first.baseline}: the agent reaches {change(best.reduction)}", kind)
+        )
+    tiles.append(Tile("found after", f"{best.best_iteration:,} of {best.iterations:,}", "iterations"))
+    return (
+        [*tiles, Tile("trainings", str(len(summaries)), "which differ by their seeds")] if len(summaries) > 1 else tiles
+    )
 
 
 def _of_validation(columns: Collection[str]) -> dict[str, str]:
