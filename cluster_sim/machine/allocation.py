@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 from simpy.resources.base import Put
 
 if TYPE_CHECKING:
+    from types import TracebackType
+
     from cluster_sim.machine.placement import Placement
     from cluster_sim.workload.jobs import Job
 
@@ -54,6 +56,11 @@ class Allocation(Put[Any]):
         self.hold = -1  #: Its number in the ledger.
         self.request = request
         cores._do_put(self)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.resource.release(self)
 
     def has_any_of(self, processors: range) -> bool:
         """Return whether it holds any cores of these neighbouring processors."""

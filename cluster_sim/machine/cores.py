@@ -25,6 +25,7 @@ from cluster_sim.engine import GRANT, Environment
 from cluster_sim.errors import PlacementError
 from cluster_sim.machine.allocation import NOBODY, Allocation
 from cluster_sim.machine.free import Pool
+from cluster_sim.machine.hub import Hub
 from cluster_sim.machine.intervals import IntervalSet, end_of_run, first_of_at_least
 from cluster_sim.machine.ledger import Ledger
 from cluster_sim.machine.memory import NodeMemory
@@ -50,12 +51,13 @@ class Cores(Pool, BaseResource[Any, Release]):
     and not busy. Placements look for free cores in two sets of nodes, ``available`` and ``asleep``.
     """
 
-    def __init__(self, env: Environment, platform: Platform, nodes: NodeStates, ledger: Ledger):
+    def __init__(self, env: Environment, platform: Platform, nodes: NodeStates, ledger: Ledger, hub: Hub):
         Pool.__init__(self, platform, NodeMemory(platform), nodes.is_on, nodes.is_off)
         BaseResource.__init__(self, env, platform.core_count)
         self.env = env
         self.nodes = nodes
         self._ledger = ledger
+        self._hub = hub
         self.uses_memory = False  #: True if any job of the workload asks for memory.
         self.first_processor: list[int] = platform.first_processor.tolist()
         self.first_core: list[int] = platform.first_core.tolist()
@@ -210,6 +212,8 @@ class Cores(Pool, BaseResource[Any, Release]):
         allocation: Allocation = release.request  # type: ignore[assignment]
         if allocation.hold in self.allocations:
             self.give_back(allocation)
+            for hear in self._hub.guest_left:
+                hear(allocation)
         release.succeed()
         return True
 

@@ -182,9 +182,9 @@ class SharedCores(BaseResource[Request, Release]):
         return fits
 
     def _do_get(self, release: Release) -> bool:
-        """Give back what a request was granted."""
+        """Give back what a request was granted here; one of another resource is left alone, as in SimPy."""
         request: Request = release.request  # type: ignore[assignment]
-        if request.is_held:
+        if request.holds(self.processor_range):
             self._guests.leave(request)
         release.succeed()
         return True

@@ -23,7 +23,7 @@ class Hub:
         self.nodes_changed: list[Callable[[Sequence[int], NodeState], object]] = []
         #: A node breaks down, for a reason. Each function says how many jobs that hold something of it are about to end.
         self.node_fails: list[Callable[[int, str], int]] = []
-        #: A guest, by its request, has given its cores back.
+        #: A guest, or who else is no job, has given its cores back: by its request, or its allocation.
         self.guest_left: list[Callable[[Any], object]] = []
         #: A guest is about to move memory on a processor: jobs there have to be on the channel.
         self.memory_moves: list[Callable[[int], object]] = []

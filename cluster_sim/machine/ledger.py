@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from cluster_sim.machine.allocation import NOBODY
 from cluster_sim.machine.core_ranges import Holds
 from cluster_sim.machine.transition_log import TransitionLog
 
@@ -138,14 +139,17 @@ class Ledger:
         last[last == OPEN] = np.nan
         return first, began, last
 
-    def up_to(self, horizon: float, attempts: int) -> Extract:
+    def up_to(self, horizon: float, attempts: int, guests: int) -> Extract:
         """Return all entries up to a time, s, where later ends are cut. Tenants 0 … ``attempts`` - 1 are attempts.
+
+        After them come the ``guests``, and last whoever asked for cores of the machine and did not say who it is.
 
         The ledger may go on beyond the time: a guest comes or stays while the last job of the run waits to be refused.
         """
         # From 0: first the attempts, then the guests, whom the machine counts down from -2.
         tenant = np.array(self.tenant)
-        tenant = np.where(tenant < -1, attempts - 2 - tenant, tenant)
+        tenant = np.where(tenant < NOBODY, attempts - 2 - tenant, tenant)
+        tenant[tenant == NOBODY] = attempts + guests
         held, loaded = np.array(self.held_from), np.array(self.loaded_from)
         until = np.minimum(np.array(self.held_until), horizon)
         holds, loads = self._pieces.holds(tenant, until, held, loaded)

@@ -48,7 +48,8 @@ class Machine:
         self.models = models
         self.ledger = Ledger()
         self.nodes = NodeStates(platform)
-        self.cores = Cores(env, platform, self.nodes, self.ledger)
+        self.hub = hub or Hub()  #: Who hears of what happens on it.
+        self.cores = Cores(env, platform, self.nodes, self.ledger, self.hub)
         #: Of each processor, with the clock that it has now.
         self.type_of: list[ProcessorType] = list(
             map(platform.processor_types.__getitem__, platform.type_of_processor.tolist())
@@ -56,7 +57,6 @@ class Machine:
         self.channels: dict[int, MemoryChannel] = {}  #: By processor; made for the first task group.
         self.demand = np.zeros(platform.node_count)  #: MB/s that the tasks on each node ask for.
         self.power = PowerMeter(self.cores, models, self.type_of, self.channels, self.ledger, quirks)
-        self.hub = hub or Hub()  #: Who hears of what happens on it.
         self.switching = Switching(self.cores, self.power, self.ledger.transitions, self.hub, self.node, rng)
         self.guests = Guests(self.cores, self.power, self.ledger, self.hub, self.channel)
         self._nodes: dict[int, Node] = {}

@@ -29,7 +29,18 @@ if TYPE_CHECKING:
     from cluster_sim.platform.hardware import PowerTransitions
 
 
-class Transition(EagerProcess):
+class NodeProcess(EagerProcess):
+    """A process of what nodes do while they are not on. Others wait for it; nobody interrupts it."""
+
+    def interrupt(self, cause: object = None) -> None:
+        """Raise NodeStateError: who interrupts a process means that its node fails or is switched, and says so."""
+        raise NodeStateError(
+            "the process of a node's transition, sleep or outage cannot be interrupted: use node.fail(), "
+            "node.repair(), node.switch_on() or node.switch_off()"
+        )
+
+
+class Transition(NodeProcess):
     """The process of nodes that shut down or boot together. It ends, as an event, when they are OFF, or on."""
 
     def __init__(self, switching: Switching, nodes: Sequence[int], off: bool, seconds: float):
@@ -39,7 +50,7 @@ class Transition(EagerProcess):
         super().__init__(env, switching.course(self, env.now + seconds))
 
 
-class Rest(EagerProcess):
+class Rest(NodeProcess):
     """The process of a node that is OFF or broken. It ends when the node boots, breaks down, or is OFF again."""
 
     def __init__(self, env: Environment):

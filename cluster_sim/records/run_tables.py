@@ -64,7 +64,9 @@ class RunTables:
         self._workload, self._power_model = simulation.workload, simulation.power_model
         self._by_memory = simulation.scheduler is not None and simulation.scheduler.memory
         self._ignored = list(getattr(simulation.network, "assumptions", ()))
-        ledger = simulation.machine.ledger.up_to(self._horizon, count)
+        ledger = simulation.machine.ledger.up_to(self._horizon, count, len(self._guests))
+        if len(ledger.tenant) and ledger.tenant.max() == count + len(self._guests):
+            self._guests.append("nobody")
         self._power, self._held, self._used_from = ledger.power, ledger.holds, ledger.used_from
         self._loaded_s = ledger.seconds_loaded(count)
         self._has_changes = simulation.life.courses.wanted

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from cluster_sim.machine.allocation import Allocation
     from cluster_sim.machine.guest_requests import Request
     from cluster_sim.machine.hub import Hub
     from cluster_sim.machine.running import Running
@@ -24,7 +25,7 @@ class News:
         self.at_boundary: list[Running] = []
         #: Who gave cores back since the power policy last reacted, and suspended jobs that left the memory of their nodes;
         #: empty if there is no power policy.
-        self.vacated: list[Running | Request | Suspended | Spared] = []
+        self.vacated: list[Running | Request | Allocation | Suspended | Spared] = []
         #: How much of the first four this pass has seen; None: all.
         self.seen: tuple[int, int, int, int] | None = None
 

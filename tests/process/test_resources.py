@@ -12,8 +12,10 @@ from simpy.resources.base import BaseResource
 
 from cluster_sim import Platform, ProcessorType, Simulation, Workload
 from cluster_sim.engine import Environment
+from cluster_sim.errors import NodeStateError
 from cluster_sim.machine.memory_channel import MemoryChannel
 from cluster_sim.machine.node import Processor
+from cluster_sim.machine.placement import Placement
 from cluster_sim.models.contention import contention_models
 from cluster_sim.platform import Cluster, NodeGroup, NodeType, PowerTransitions
 from schedulers import IdleTimeout, make_scheduler
@@ -208,6 +210,25 @@ def test_a_job_and_a_guest_never_have_one_core() -> None:
     assert result.jobs["start_time"].tolist() == [0.0, 70.0]
 
 
+@pytest.mark.parametrize("kind", ["simpy", "processor"])
+def test_a_request_of_another_resource_is_not_released(kind: str) -> None:
+    """Whoever releases it at the wrong one changes nothing, in SimPy's resource and in a processor."""
+    env: Any = simpy.Environment()
+    mine, other = simpy.Resource(env), simpy.Resource(env)
+    if kind == "processor":
+        two = ProcessorType("p", 1, 1.0)
+        jobs = {"submit_time": [0], "requested_cores": [1], "recorded_run_time": [1]}
+        platform = Platform((Cluster("c", (NodeGroup(NodeType("n", (two, two)), 2),)),))
+        simulation = Simulation(platform, Workload(jobs), make_scheduler("fcfs"))
+        env, (mine, other) = simulation.env, simulation.node(1).processors
+    request = mine.request()
+    env.run(1)
+    assert other.release(request).triggered
+    assert list(mine.users) == [request]
+    mine.release(request)
+    assert list(mine.users) == []
+
+
 def test_a_channel_serves_everybody_at_once() -> None:
     """Its users stand in ``put_queue`` until they end; the bandwidth is its capacity."""
     env = Environment()
@@ -277,6 +298,30 @@ def test_a_job_has_one_allocation_on_all_its_processors() -> None:
     assert (cores.users, cores.count) == ([], 0)
     assert cores.release(wide).triggered  # once more changes nothing
     assert cores.count == 0
+
+
+def test_a_process_asks_the_whole_machine_for_cores() -> None:
+    """One request gives it cores of several nodes; a job starts when the block gives them back, and the records know."""
+    platform = Platform.homogeneous(nodes=2, cores=4)
+    jobs = {"submit_time": [1], "requested_cores": [8], "recorded_run_time": [10]}
+    simulation = Simulation(platform, Workload(jobs), make_scheduler("fcfs"))
+    cores = simulation.machine.cores
+
+    def hold() -> Process:
+        with cores.request(Placement.on({0: 3, 1: 1})) as held:
+            yield held
+            assert (cores.users, cores.count, simulation.node(1).users) == ([held], 4, [held])
+            yield simulation.env.timeout(7)
+
+    simulation.env.process(hold())
+    result = simulation.run()
+    assert result.jobs["start_time"].tolist() == [7.0]
+    held_by = result.holds[["owner", "kind", "node", "start", "end"]]
+    mine = held_by[held_by["kind"] == "guest"]
+    assert mine.to_numpy().tolist() == [
+        ["nobody", "guest", "cluster0.node0", 0.0, 7.0],
+        ["nobody", "guest", "cluster0.node1", 0.0, 7.0],
+    ]
 
 
 @pytest.mark.parametrize("name", ["fcfs", "easy", "conservative"])
@@ -358,6 +403,23 @@ def test_a_broken_node_has_a_process_until_it_is_repaired() -> None:
     assert not outage.is_alive
     simulation.env.run(500)
     assert node.process is None
+
+
+def test_a_process_of_a_node_is_not_interrupted() -> None:
+    """Many nodes may share it: the error says what to call instead, and the transition goes on."""
+    costs = PowerTransitions(switch_on_s=60.0, switch_off_s=20.0)
+    platform = Platform(
+        (Cluster("c", (NodeGroup(NodeType("n", (ProcessorType("p", 1, 1.0),), transitions=costs), 2),)),)
+    )
+    jobs = {"submit_time": [0], "requested_cores": [1], "recorded_run_time": [100]}
+    simulation = Simulation(platform, Workload(jobs), make_scheduler("fcfs"))
+    node = simulation.node(1)
+    for begin in (node.switch_off, lambda: simulation.env.run(30)):  # in its transition, and asleep
+        begin()
+        assert node.process is not None
+        with pytest.raises(NodeStateError, match=r"use node\.fail\(\)"):
+            node.process.interrupt()
+    assert node.state.value == "OFF"
 
 
 def test_a_process_goes_on_as_itself_after_it_has_woken_a_node() -> None:
