@@ -140,7 +140,7 @@ def _cut(workload: Workload, says: dict[str, Any], load: float, platform: Platfo
         if length > len(workload):
             raise InputError(f"{says['source']}, window", f"at most {len(workload)} jobs, its length", length)
         start = int(np.random.default_rng(says["drawn_seed"]).integers(len(workload) - length + 1))
-        workload = workload._part(start, start + length)
+        workload = workload[start : start + length]
     if not len(workload):
         raise InputError(says["source"], "at least one job")
     if load != 1.0:

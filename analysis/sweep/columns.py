@@ -64,9 +64,4 @@ def mapped(path: str | Path) -> Workload:
             columns[name] = constant(value, facts["jobs"])
         else:
             columns[name] = np.broadcast_to(np.array(value, dtype=kind), facts["jobs"])
-    workload = object.__new__(Workload)  # its columns have been checked before they were written
-    workload._table = {name: columns[name] for name in facts["order"]}
-    workload.name, workload.origin_s = facts["name"], facts["origin_s"]
-    workload.header, workload.rebase = tuple(facts["header"]), facts["rebase"]
-    workload.reference_gflops, workload.think_times = facts["reference_gflops"], facts["think_times"]
-    return workload
+    return Workload.of_checked({name: columns[name] for name in facts["order"]}, facts)

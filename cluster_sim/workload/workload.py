@@ -141,6 +141,16 @@ class Workload:
         self.rebase = rebase
         self.think_times = False  #: See :meth:`with_think_times`.
 
+    @classmethod
+    def of_checked(cls, columns: Columns, facts: Mapping[str, Any]) -> Workload:
+        """Return a workload of columns that another one has checked, with its other attributes as ``facts``."""
+        workload = cls.__new__(cls)
+        workload._table = columns
+        workload.name, workload.origin_s = facts["name"], facts["origin_s"]
+        workload.header, workload.rebase = tuple(facts["header"]), facts["rebase"]
+        workload.reference_gflops, workload.think_times = facts["reference_gflops"], facts["think_times"]
+        return workload
+
     @cached_property
     def jobs(self) -> pd.DataFrame:
         """Return a row for each job; made when first asked for, as it takes longer than many an episode of an agent."""
@@ -372,16 +382,17 @@ class Workload:
         if at_least < 1:
             raise InputError("days, at_least", "a number of jobs >= 1", at_least)
         midnight = first_midnight(self.clock_start, self.origin_s) if midnight_s is None else midnight_s
-        return [self._cut(*edges) for edges in day_edges(self.jobs["submit_time"].to_numpy(), at_least, midnight)]
+        return [self.cut(*edges) for edges in day_edges(self.jobs["submit_time"].to_numpy(), at_least, midnight)]
 
     def share_of_sequential_jobs(self, gap_s: float = SEQUENTIAL_S) -> float:
         """Return the share of jobs submitted less than ``gap_s`` after the one before; NaN for fewer than two jobs."""
         return sequential_share(self.jobs["submit_time"].to_numpy(), gap_s)
 
     def _part(self, low: int, high: int) -> Workload:
-        return self._cut(low, high, float(self.jobs["submit_time"].iloc[low]) if self.rebase and high > low else 0.0)
+        return self.cut(low, high, float(self.jobs["submit_time"].iloc[low]) if self.rebase and high > low else 0.0)
 
-    def _cut(self, low: int, high: int, start_s: float) -> Workload:
+    def cut(self, low: int, high: int, start_s: float) -> Workload:
+        """Return jobs ``low`` … ``high`` - 1, by position; the clock of the part begins at ``start_s`` of this one."""
         columns = {name: values[low:high] for name, values in self._arrays().items()}
         shift(columns, start_s)
         return self._with(without_absent(columns), origin_s=self.origin_s + start_s)

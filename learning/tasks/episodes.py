@@ -248,7 +248,7 @@ def consecutive(workload: Workload, first: int, length: int) -> Workload:
     if not 0 <= first < max(jobs, 1):
         raise InputError("first job", f"a position from 0 to {jobs - 1}", first)
     start = float(workload.columns["submit_time"][first]) if jobs else 0.0
-    return workload._cut(first, min(first + length, jobs), start)
+    return workload.cut(first, min(first + length, jobs), start)
 
 
 def _checked(workload: Workload) -> Workload:
