@@ -51,8 +51,16 @@ class Cores(Pool, BaseResource[Any, Release]):
     and not busy. Placements look for free cores in two sets of nodes, ``available`` and ``asleep``.
     """
 
-    def __init__(self, env: Environment, platform: Platform, nodes: NodeStates, ledger: Ledger, hub: Hub):
-        Pool.__init__(self, platform, NodeMemory(platform), nodes.is_on, nodes.is_off)
+    def __init__(
+        self,
+        env: Environment,
+        platform: Platform,
+        nodes: NodeStates,
+        ledger: Ledger,
+        hub: Hub,
+        eligibility: Eligibility,
+    ):
+        Pool.__init__(self, platform, NodeMemory(platform), nodes.is_on, nodes.is_off, eligibility)
         BaseResource.__init__(self, env, platform.core_count)
         self.env = env
         self.nodes = nodes
@@ -173,11 +181,11 @@ class Cores(Pool, BaseResource[Any, Release]):
     def _do_put(self, allocation: Allocation) -> bool:
         """Grant an allocation, as it is made."""
         placement, processors, request = allocation.placement, allocation.processors, allocation.request
-        nodes, eligibility = self.nodes, self.eligibility
+        nodes, restricts = self.nodes, self.eligibility.restricts
         if processors is None and placement.found_at is not self.version:
             self._check(placement)
-        if request is not None and eligibility is not None:
-            self._check_eligible(eligibility, placement, request)
+        if request is not None and restricts:
+            self._check_eligible(placement, request)
         self.version = object()
         ranges: list[tuple[int, int]] = []  # of neighbouring cores, by their numbers
         if processors is not None:
@@ -199,7 +207,7 @@ class Cores(Pool, BaseResource[Any, Release]):
             self.free_total -= placement.cores
             if allocation.memory_mb:
                 self.memory.occupy(placement.cores_by_node(), allocation.memory_mb)
-            if request is not None and eligibility is not None and request.exclusive:
+            if request is not None and restricts and request.exclusive:
                 self._hold_the_rest(allocation)
         for _, processor, mask, _ in allocation.pieces:
             ranges += self.ranges_of(processor, mask)
@@ -234,8 +242,7 @@ class Cores(Pool, BaseResource[Any, Release]):
         """Return whether a job could get these cores now."""
         try:
             self._check(placement)
-            if self.eligibility is not None:
-                self._check_eligible(self.eligibility, placement, job)
+            self._check_eligible(placement, job)
         except PlacementError:
             return False
         return True
@@ -275,7 +282,10 @@ class Cores(Pool, BaseResource[Any, Release]):
                 found = f"{int(free[node])} on {self.platform.node_name(node)}"
                 raise PlacementError(f"{placement}: fewer cores are free at {self.now:g} s: {found}")
 
-    def _check_eligible(self, eligibility: Eligibility, placement: Placement, job: Job) -> None:
+    def _check_eligible(self, placement: Placement, job: Job) -> None:
+        eligibility = self.eligibility
+        if not eligibility.restricts:
+            return
         allowed = eligibility.open_at(job, self.now)
         for node in placement.nodes:
             name = self.platform.node_name(node)
@@ -497,8 +507,8 @@ class Cores(Pool, BaseResource[Any, Release]):
                 raise PlacementError(f"{placement}: node {node} is not on, or withheld")
             if self._free[node] < cores:
                 raise PlacementError(f"{placement}: fewer cores are free")
-        if more and self.eligibility is not None:
-            self._check_eligible(self.eligibility, Placement.on(more), job)
+        if more:
+            self._check_eligible(Placement.on(more), job)
 
     def change(self, allocation: Allocation, placement: Placement) -> None:
         """Give a job the checked cores of ``placement`` in place of its own; it keeps those of its own that it can."""

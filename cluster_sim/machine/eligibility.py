@@ -7,7 +7,7 @@ impossible, the second which have to wait. Whether cores are free there is a thi
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from cluster_sim.platform.platform import Platform
+    from cluster_sim.workload.advance_reservations import Window
 
     Mask = npt.NDArray[np.bool_]
     """One entry per node, in platform order."""
@@ -29,16 +30,79 @@ INF = float("inf")
 
 
 class Eligibility:
-    """The eligible nodes of a platform under advance reservations. None stands for all nodes; masks are not written to.
+    """The eligible nodes of a platform: here all, for every job and at any time, and no job has its nodes for itself.
 
-    ``by_request`` is whether a job takes its requested time; else the scheduler says how long, on a clock of its own, and
-    nodes are closed only while they are reserved for others.
+    None stands for all nodes; masks are not written to.
     """
 
-    def __init__(self, platform: Platform, reservations: Iterable[AdvanceReservation] = (), *, by_request: bool = True):
+    restricts = False  #: Whether it can matter to a job which nodes it gets.
+    by_request = (
+        True  #: Whether a job takes its requested time; else the scheduler says how long, on a clock of its own.
+    )
+    windows: Sequence[Window] = ()  #: The advance reservations, by start.
+    #: When windows begin or end, s: then a job may be able to start, though nothing else has happened.
+    turning_times: Sequence[float] = ()
+
+    def __init__(self, platform: Platform):
         self._platform = platform
+
+    # ------------------------------------------------------------------ for ever
+
+    def nodes(self, job: Job) -> Mask | None:
+        """Return the nodes that the job may ever use: they have its tags and are in the reservation that it names."""
+        return None
+
+    def widest(self, job: Job) -> int:
+        """Return the cores of the widest node that the job may ever use; 0 when there is none."""
+        return self._platform.widest_node
+
+    def why_never(self, job: Job, now: float) -> str:
+        """Return why no node at all will be eligible for the job from now on; empty when some will."""
+        return ""
+
+    def described(self, job: Job) -> str:
+        """Return what is particular about the nodes that the job may use, in words: after "8 cores on nodes"."""
+        return ""
+
+    # ------------------------------------------------------------------ for a time
+
+    def open_at(self, job: Job, time: float) -> Mask | None:
+        """Return the nodes on which a job that starts at ``time``, s, ends by its request before they are closed to it.
+
+        Jobs that name a reservation: its nodes, if they start and end within its window.
+        """
+        return None
+
+    def why_closed(self, job: Job, node: int, time: float) -> str:
+        """Return why the job may not start on a node at ``time`` (s); empty when it may."""
+        return ""
+
+    def earliest_start(self, job: Job) -> float:
+        """Return when the window of the reservation that the job names begins, s; -inf when it names none."""
+        return -INF
+
+    def latest_start(self, job: Job) -> float:
+        """Return the latest start, s, with which the job ends by its request in its reservation; inf: has none."""
+        return INF
+
+    def end_for(self, job: Job) -> float:
+        """Return when the job's own advance reservation ends, s; inf if it is in none."""
+        return INF
+
+
+class Restrictions(Eligibility):
+    """The eligible nodes where jobs ask for tags, whole nodes or advance reservations, or some nodes are reserved.
+
+    Unless it goes ``by_request``, nodes are closed only while they are reserved for others.
+    """
+
+    restricts = True
+
+    def __init__(self, platform: Platform, reservations: Iterable[AdvanceReservation] = (), *, by_request: bool = True):
+        super().__init__(platform)
         self.by_request = by_request
-        self.windows = windows_on(platform, reservations)  #: The advance reservations, by start.
+        self.windows = windows_on(platform, reservations)
+        self.turning_times = sorted({time for window in self.windows for time in (window.start, window.end)})
         self._by_name = {window.name: window for window in self.windows}
         self._ends = sorted(window.end for window in self.windows)
         self._masks: dict[tuple[frozenset[str], str], Mask | None] = {}
@@ -46,29 +110,9 @@ class Eligibility:
         self._nowhere: Mask = np.zeros(platform.node_count, bool)
         self._closing = lru_cache(maxsize=16)(self._closing_after)
 
-    @classmethod
-    def of(
-        cls,
-        platform: Platform,
-        columns: Mapping[str, Any],
-        reservations: Iterable[AdvanceReservation],
-        *,
-        by_request: bool = True,
-    ) -> Eligibility | None:
-        """Make the answers for a workload's columns; None if no job asks for such nodes and nothing is reserved."""
-        reservations = tuple(reservations)
-        asked = any_asks(columns, "requires", "reservation", "exclusive")
-        return cls(platform, reservations, by_request=by_request) if reservations or asked else None
-
-    @property
-    def turning_times(self) -> list[float]:
-        """Return when windows begin or end, s: then a job may be able to start, though nothing else has happened."""
-        return sorted({time for window in self.windows for time in (window.start, window.end)})
-
     # ------------------------------------------------------------------ for ever
 
     def nodes(self, job: Job) -> Mask | None:
-        """Return the nodes that the job may ever use: they have its tags and are in the reservation that it names."""
         key = (job.requires, job.reservation)
         if key not in self._masks:
             mask: Mask | None = None
@@ -83,7 +127,6 @@ class Eligibility:
         return self._masks[key]
 
     def widest(self, job: Job) -> int:
-        """Return the cores of the widest node that the job may ever use; 0 when there is none."""
         key = (job.requires, job.reservation)
         if key not in self._widest:
             mask = self.nodes(job)
@@ -92,7 +135,6 @@ class Eligibility:
         return self._widest[key]
 
     def why_never(self, job: Job, now: float) -> str:
-        """Return why no node at all will be eligible for the job from now on; empty when some will."""
         if job.reservation:
             window = self._by_name.get(job.reservation)
             if window is None:
@@ -109,7 +151,6 @@ class Eligibility:
         return ""
 
     def described(self, job: Job) -> str:
-        """Return what is particular about the nodes that the job may use, in words: after "8 cores on nodes"."""
         parts = [f" with {_tags(job)}"] if job.requires else []
         if job.reservation:
             parts.append(f" in advance reservation '{job.reservation}'")
@@ -122,25 +163,18 @@ class Eligibility:
         return job.requested_time if self.by_request else 0.0
 
     def earliest_start(self, job: Job) -> float:
-        """Return when the window of the reservation that the job names begins, s; -inf when it names none."""
         window = self._by_name.get(job.reservation)
         return -INF if window is None else window.start
 
     def latest_start(self, job: Job) -> float:
-        """Return the latest start, s, with which the job ends by its request in its reservation; inf: has none."""
         window = self._by_name.get(job.reservation)
         return INF if window is None else window.end - self._counted_time(job)
 
     def end_for(self, job: Job) -> float:
-        """Return when the job's own advance reservation ends, s; inf if it is in none."""
         window = self._by_name.get(job.reservation)
         return INF if window is None else window.end
 
     def open_at(self, job: Job, time: float) -> Mask | None:
-        """Return the nodes on which a job that starts at ``time``, s, ends by its request before they are closed to it.
-
-        Jobs that name a reservation: its nodes, if they start and end within its window.
-        """
         mask = self.nodes(job)
         if not self.windows:
             return mask
@@ -168,7 +202,6 @@ class Eligibility:
         return float(closing.min()), closing
 
     def why_closed(self, job: Job, node: int, time: float) -> str:
-        """Return why the job may not start on a node at ``time`` (s); empty when it may."""
         mask = self.nodes(job)
         if mask is not None and not mask[node]:
             return f"it may run only on nodes{self.described(job)}"
@@ -180,6 +213,20 @@ class Eligibility:
             return f"its advance reservation lasts from {window.start:g} s to {window.end:g} s"
         window = next(w for w in self.windows if w.nodes[node] and w.end > time)
         return f"advance reservation '{window.name}' has that node from {window.start:g} s to {window.end:g} s"
+
+
+def eligibility_of(
+    platform: Platform,
+    columns: Mapping[str, Any],
+    reservations: Iterable[AdvanceReservation],
+    *,
+    by_request: bool = True,
+) -> Eligibility:
+    """Return which nodes are eligible for the jobs of a workload's columns; all if none asks and nothing is reserved."""
+    reservations = tuple(reservations)
+    if reservations or any_asks(columns, "requires", "reservation", "exclusive"):
+        return Restrictions(platform, reservations, by_request=by_request)
+    return Eligibility(platform)
 
 
 def mask_of_all(mask: Mask | None, platform: Platform) -> Mask:

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cluster_sim.errors import InputError, counted
+from cluster_sim.machine.eligibility import Eligibility
 from cluster_sim.machine.memory import NodeMemory
 from cluster_sim.machine.placement import Placement, Span, is_possible, shape
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from cluster_sim.machine.eligibility import Eligibility
     from cluster_sim.machine.node_states import NodeStates
     from cluster_sim.machine.running import Running
     from cluster_sim.platform.platform import Platform
@@ -36,15 +36,19 @@ class Pool:
     now: float  #: s.
 
     def __init__(
-        self, platform: Platform, memory: NodeMemory, is_on: npt.NDArray[np.bool_], is_off: npt.NDArray[np.bool_]
+        self,
+        platform: Platform,
+        memory: NodeMemory,
+        is_on: npt.NDArray[np.bool_],
+        is_off: npt.NDArray[np.bool_],
+        eligibility: Eligibility,
     ):
         self.platform = platform
         self.widest = platform.widest_node
         self.is_on, self.is_off = is_on, is_off  #: Nodes that can be used at once, and after a boot.
         self.memory = memory
         self.shapes = True  #: True if any job of the workload fixes nodes or tasks per node.
-        #: None while jobs ask for no particular nodes and none are reserved.
-        self.eligibility: Eligibility | None = None
+        self.eligibility = eligibility  #: Which nodes jobs may use.
 
     def why_impossible(self, job: Job, memory: bool = False, gpus: bool = False, spreads_tasks: bool = False) -> str:
         """Say why the job could not be placed even if all were free (memory and GPUs if they count); empty: it could.
@@ -58,8 +62,7 @@ class Pool:
             return f"it asks for {counted(job.gpus, 'GPU')}, which only the scheduler slurm gives"
         by_memory = memory and job.memory > 0.0
         wanted = shape(job)
-        never = eligibility.why_never(job, self.now) if eligibility is not None else ""
-        allowed = eligibility.nodes(job) if eligibility is not None else None
+        never, allowed = eligibility.why_never(job, self.now), eligibility.nodes(job)
         if never or (wanted is None and not by_memory and allowed is None):
             return never
         if wanted is not None and not is_possible(job, wanted):
@@ -68,12 +71,12 @@ class Pool:
         if spreads_tasks:
             wanted = None
         capacity = platform.node_cores if allowed is None else np.where(allowed, platform.node_cores, 0)
-        where = eligibility.described(job) if eligibility is not None else ""
+        where = eligibility.described(job)
         if capacity.sum() < cores:
             return f"it asks for {cores} cores on nodes{where}, which have {capacity.sum()}"
         if by_memory:
             capacity = np.minimum(capacity, self.memory.room(job.memory, if_empty=True))
-        if wanted is None and cores > (self.widest if eligibility is None else eligibility.widest(job)):
+        if wanted is None and cores > eligibility.widest(job):
             enough = capacity.sum() >= cores
             return "" if enough else f"no set of nodes{where} has memory for {cores} tasks of {job.memory:g} MB"
         wishes = wanted or [cores]
@@ -116,9 +119,9 @@ class Pool:
         if within is not None:
             rooms = within if rooms is None else np.minimum(rooms, within)
         widest = self.widest
-        if self.eligibility is not None:
+        if self.eligibility.restricts:
             widest = self.eligibility.widest(job)
-            rooms = self.open_rooms(self.eligibility, job, time, rooms, within)
+            rooms = self.open_rooms(job, time, rooms, within)
         capacity = self.free if rooms is None else np.minimum(self.free, rooms)
         wanted = shape(job) if self.shapes else None
         if wanted is not None:
@@ -143,12 +146,10 @@ class Pool:
             missing -= more
         return Placement.on(own) if missing <= 0 else None
 
-    def open_rooms(
-        self, eligibility: Eligibility, job: Job, time: float | None, rooms: Ints | None, within: Ints | None
-    ) -> Ints | None:
+    def open_rooms(self, job: Job, time: float | None, rooms: Ints | None, within: Ints | None) -> Ints | None:
         """Return ``rooms``, the most cores to be taken on each node, with none on nodes that are not eligible now."""
         cores = self.platform.node_cores
-        allowed = eligibility.open_at(job, self.now if time is None else time)
+        allowed = self.eligibility.open_at(job, self.now if time is None else time)
         if job.exclusive:
             empty = (self.free if within is None else np.minimum(self.free, within)) == cores
             allowed = empty if allowed is None else allowed & empty
@@ -224,9 +225,10 @@ class Free(Pool):
     counts as usable once a job that holds it ends, or the transition does. What is free may fall below 0.
     """
 
-    def __init__(self, platform: Platform, memory: NodeMemory | None = None):
+    def __init__(self, platform: Platform, memory: NodeMemory | None = None, eligibility: Eligibility | None = None):
         nodes = platform.node_count
-        super().__init__(platform, memory or NodeMemory(platform), np.ones(nodes, bool), np.zeros(nodes, bool))
+        is_on, is_off = np.ones(nodes, bool), np.zeros(nodes, bool)
+        super().__init__(platform, memory or NodeMemory(platform), is_on, is_off, eligibility or Eligibility(platform))
         self.now = 0.0
         self.free = platform.node_cores.astype(np.int64)
         self.free_total = platform.core_count
@@ -238,8 +240,8 @@ class Free(Pool):
 
         Nodes that the power policy withholds stay out of it, unless it is made ``withheld``: as if none were.
         """
-        one = cls(pool.platform, pool.memory.copy(empty))
-        one.now, one.shapes, one.eligibility = pool.now, pool.shapes, pool.eligibility
+        one = cls(pool.platform, pool.memory.copy(empty), pool.eligibility)
+        one.now, one.shapes = pool.now, pool.shapes
         one.withheld = states.withheld if states.withheld_count and not withheld else None
         if not empty:
             one.is_on = states.powered_on | states.powered_off if withheld else states.is_on | states.is_off
@@ -296,14 +298,14 @@ class Free(Pool):
 
     def cores_held(self, job: Job, first: int, stop: int, cores: int) -> int | npt.NDArray[np.int32]:
         """Return cores of each of some nodes that no other job gets while this one has ``cores`` on them."""
-        if self.eligibility is not None and job.exclusive:
+        if self.eligibility.restricts and job.exclusive:
             return self.platform.node_cores[first:stop]
         return cores
 
     def fits(self, job: Job, placement: Placement, time: float | None = None) -> bool:
         """Return whether the job could have just these cores at ``time`` (s, by default now)."""
         time = self.now if time is None else time
-        allowed = None if self.eligibility is None else self.eligibility.open_at(job, time)
+        allowed = self.eligibility.open_at(job, time)
         return all(
             bool(self.is_on[first:stop].all())
             and bool((self.free[first:stop] >= self.cores_held(job, first, stop, cores)).all())

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from cluster_sim.machine.cores import Cores
+from cluster_sim.machine.eligibility import Eligibility
 from cluster_sim.machine.guest_requests import Guests
 from cluster_sim.machine.hub import Hub
 from cluster_sim.machine.ledger import Ledger
@@ -42,6 +43,7 @@ class Machine:
         hub: Hub | None = None,
         quirks: frozenset[str] = frozenset(),
         rng: np.random.Generator | None = None,
+        eligibility: Eligibility | None = None,
     ):
         self.env = env
         self.platform = platform
@@ -49,7 +51,7 @@ class Machine:
         self.ledger = Ledger()
         self.nodes = NodeStates(platform)
         self.hub = hub or Hub()  #: Who hears of what happens on it.
-        self.cores = Cores(env, platform, self.nodes, self.ledger, self.hub)
+        self.cores = Cores(env, platform, self.nodes, self.ledger, self.hub, eligibility or Eligibility(platform))
         #: Of each processor, with the clock that it has now.
         self.type_of: list[ProcessorType] = list(
             map(platform.processor_types.__getitem__, platform.type_of_processor.tolist())

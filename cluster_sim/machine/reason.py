@@ -231,16 +231,13 @@ def lacking(pool: Pool, states: States, guests: Sequence[Departure], job: Job, m
     With ``memory`` only cores with room for its memory count. Nodes with free cores for the job that it cannot be given now
     are counted by their states; ``policy`` is the name of the power policy. Guests that hold cores it might have are named.
     """
-    free, which, widest = pool.free, "", pool.widest
-    mask = None
-    if pool.eligibility is not None:
-        mask, widest = pool.eligibility.nodes(job), pool.eligibility.widest(job)
-        free = free if mask is None else np.where(mask, free, 0)
-        particular = pool.eligibility.described(job)
-        which = f" on nodes{particular}" if particular else ""
-        if job.exclusive:
-            free = np.where(pool.free == pool.platform.node_cores, free, 0)
-            which += ", on nodes where nothing else runs" if which else " on nodes where nothing else runs"
+    eligibility = pool.eligibility
+    mask, widest, particular = eligibility.nodes(job), eligibility.widest(job), eligibility.described(job)
+    free = pool.free if mask is None else np.where(mask, pool.free, 0)
+    which = f" on nodes{particular}" if particular else ""
+    if eligibility.restricts and job.exclusive:
+        free = np.where(pool.free == pool.platform.node_cores, free, 0)
+        which += ", on nodes where nothing else runs" if which else " on nodes where nothing else runs"
     if memory and job.memory > 0.0:
         free = np.minimum(free, pool.memory.room(job.memory))
         which += f" with {job.memory:g} MB for each"

@@ -94,6 +94,14 @@ class MachineView:
         "_machine.budget",
         "The limit that a power policy has set to what the machine may draw.",
     )
+    turning_times: Sequence[float] = forwarded(
+        "_cores.eligibility.turning_times",
+        "When advance reservations begin or end, s.",
+    )
+    restricts: bool = forwarded(
+        "_cores.eligibility.restricts",
+        "Whether it can matter to a job which nodes it gets: tags, exclusive nodes, advance reservations.",
+    )
     capacity_changes: int = forwarded(
         "_states.changes",
         "How often a node has become usable or ceased to be, or is to be usable later than was known.",
@@ -153,41 +161,26 @@ class MachineView:
         return self._cores.widest == 1 and self.one_node_rule
 
     @property
-    def turning_times(self) -> list[float]:
-        """Return when advance reservations begin or end, s."""
-        eligibility = self._cores.eligibility
-        return [] if eligibility is None else eligibility.turning_times
-
-    @property
     def one_node_rule(self) -> bool:
         """Return whether every job that fits the widest node goes on one: none asks for particular or whole nodes."""
-        return not self._cores.shapes and self._cores.eligibility is None
-
-    @property
-    def restricts(self) -> bool:
-        """Return whether it can matter to a job which nodes it gets: tags, exclusive nodes, advance reservations."""
-        return self._cores.eligibility is not None
+        return not self._cores.shapes and not self._cores.eligibility.restricts
 
     def eligible(self, job: Job) -> npt.NDArray[np.bool_] | None:
         """Return the nodes that the job may ever use: they have its tags, and are in its reservation; None: all."""
-        eligibility = self._cores.eligibility
-        return None if eligibility is None else eligibility.nodes(job)
+        return self._cores.eligibility.nodes(job)
 
     def open_at(self, job: Job, time: float) -> npt.NDArray[np.bool_] | None:
         """Return those of the nodes that no advance reservation closes from ``time`` (s) until the job should end."""
-        eligibility = self._cores.eligibility
-        return None if eligibility is None else eligibility.open_at(job, time)
+        return self._cores.eligibility.open_at(job, time)
 
     def widest_node(self, job: Job) -> int:
         """Return the cores of the widest node that the job may use: one that asks for no more goes on one node."""
-        eligibility = self._cores.eligibility
-        return self._cores.widest if eligibility is None else eligibility.widest(job)
+        return self._cores.eligibility.widest(job)
 
     @property
     def reservations(self) -> tuple[Window, ...]:
         """Return the advance reservations that are not over, by start."""
-        eligibility = self._cores.eligibility
-        return () if eligibility is None else tuple(w for w in eligibility.windows if w.end > self.now)
+        return tuple(window for window in self._cores.eligibility.windows if window.end > self.now)
 
     @property
     def guests(self) -> Sequence[Departure]:

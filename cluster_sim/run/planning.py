@@ -89,8 +89,8 @@ class Planning:
         rooms: npt.NDArray[np.integer] | None = (
             self._cores.memory.room(job.memory) if memory and job.memory > 0.0 else None
         )
-        if (eligibility := self._cores.eligibility) is not None:
-            rooms = self._cores.open_rooms(eligibility, self._request(job, cores), None, rooms, None)
+        if self._cores.eligibility.restricts:
+            rooms = self._cores.open_rooms(self._request(job, cores), None, rooms, None)
         placement = self._cores.grown(running.placement, cores, rooms)
         if placement is None or (self.changes is not None and not self.changes.keeps_its_clock(running, placement)):
             return None

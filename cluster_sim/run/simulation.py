@@ -14,7 +14,7 @@ from simpy.events import URGENT, Event
 
 from cluster_sim.engine import Environment, SimGridEnvironment
 from cluster_sim.errors import InputError, SimulationError, StallWarning, counted
-from cluster_sim.machine.eligibility import Eligibility
+from cluster_sim.machine.eligibility import eligibility_of
 from cluster_sim.machine.job_clocks import JobClocks
 from cluster_sim.machine.machine import Machine
 from cluster_sim.machine.node import Node
@@ -230,12 +230,12 @@ class Simulation:
         rng = None
         if [kind for kind in platform.node_types if kind.transitions.switch_on_distribution]:
             rng = np.random.default_rng(np.random.SeedSequence(self.seed).spawn(2)[1])
-        machine = Machine(self.env, platform, models, quirks=self.quirks, rng=rng)
+        by_request = not self._traits.keeps_reservations
+        eligibility = eligibility_of(platform, columns, reservations, by_request=by_request)
+        machine = Machine(self.env, platform, models, quirks=self.quirks, rng=rng, eligibility=eligibility)
         cores = machine.cores
         cores.shapes = any_asks(columns, "nodes", "ntasks_per_node")
         cores.uses_memory = any_asks(columns, "memory")
-        by_request = not self._traits.keeps_reservations
-        cores.eligibility = Eligibility.of(platform, columns, reservations, by_request=by_request)
         return machine
 
     def _make_life(self, after_each_event: bool) -> None:

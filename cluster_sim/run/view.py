@@ -12,7 +12,7 @@ import numpy as np
 from cluster_sim.engine import Environment
 from cluster_sim.errors import ModelWarning, SimulationError, warn_user
 from cluster_sim.machine.allocation import Allocation
-from cluster_sim.machine.eligibility import Eligibility
+from cluster_sim.machine.eligibility import eligibility_of
 from cluster_sim.machine.machine import Machine
 from cluster_sim.machine.placement import Placement
 from cluster_sim.machine.reason import FITS, Reason, lacking
@@ -104,9 +104,9 @@ class View:
         """Make a view of an idle machine with these jobs pending, at time 0; :meth:`apply` applies decisions."""
         from cluster_sim.workload.workload import Workload
 
-        machine = Machine(Environment(), platform, models_of(platform))
         jobs = requests(pending.jobs) if isinstance(pending, Workload) else list(pending)
-        machine.cores.eligibility = Eligibility.of(platform, jobs[0].all_requests if jobs else {}, reservations)
+        eligibility = eligibility_of(platform, jobs[0].all_requests if jobs else {}, reservations)
+        machine = Machine(Environment(), platform, models_of(platform), eligibility=eligibility)
         news = News()
         news.submitted += jobs
         view = cls(machine, LiveJobs({job.index: job for job in jobs}), news)

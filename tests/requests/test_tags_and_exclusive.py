@@ -180,4 +180,4 @@ def test_an_exclusive_placement_on_a_shared_node_is_refused() -> None:
 def test_without_wishes_nothing_is_looked_at() -> None:
     """The flag is worked out once a run."""
     simulation = Simulation(machine((1, 4, "ib")), jobs((0, 1, 10)), make_scheduler("fcfs"))
-    assert simulation.machine.cores.eligibility is None
+    assert not simulation.machine.cores.eligibility.restricts

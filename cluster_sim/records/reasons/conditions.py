@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import numpy as np
 
 from cluster_sim.errors import ClusterSimError, FormatError
-from cluster_sim.machine.eligibility import Eligibility
+from cluster_sim.machine.eligibility import Eligibility, eligibility_of
 from cluster_sim.machine.reason import FITS, LACKING, ReasonKind
 from cluster_sim.platform.hardware import is_number
 from cluster_sim.run.decision_log import KeptBackRow, ToldRow
@@ -95,7 +95,6 @@ class Conditions:
         machine = simulation.machine
         columns = simulation.jobs.columns
         eligibility = machine.cores.eligibility
-        windows = () if eligibility is None else eligibility.windows
         conditions = cls(
             {
                 name: columns[name]
@@ -104,7 +103,10 @@ class Conditions:
                 and (columns[name] != nothing).any()
             },
             simulation.view.planning.counts_memory,
-            tuple(AdvanceReservation(w.name, w.start, w.end, np.flatnonzero(w.nodes).tolist()) for w in windows),
+            tuple(
+                AdvanceReservation(w.name, w.start, w.end, np.flatnonzero(w.nodes).tolist())
+                for w in eligibility.windows
+            ),
             tuple(machine.ledger.withheld),
             simulation.view.planning.power_policy,
             tuple(
@@ -112,7 +114,7 @@ class Conditions:
                 for held in machine.guests.granted
             ),
             tuple(simulation.attempts.absences()),
-            eligibility is None or eligibility.by_request,
+            eligibility.by_request,
         )
         if simulation.decision_log is not None:
             return conditions
@@ -152,9 +154,9 @@ class Conditions:
         """Return all columns of requests, for ``jobs`` jobs."""
         return {name: self.requests.get(name, np.full(jobs, nothing)) for name, nothing in REQUESTS.items()}
 
-    def eligibility(self, platform: Platform, jobs: int) -> Eligibility | None:
-        """Return which nodes were eligible for whom; None if all were for all."""
-        return Eligibility.of(platform, self.columns(jobs), self.reservations, by_request=self.by_request)
+    def eligibility(self, platform: Platform, jobs: int) -> Eligibility:
+        """Return which nodes were eligible for whom."""
+        return eligibility_of(platform, self.columns(jobs), self.reservations, by_request=self.by_request)
 
     # ------------------------------------------------------------------ as a document
 

@@ -18,6 +18,7 @@ import numpy as np
 
 from cluster_sim.engine import latest
 from cluster_sim.machine.core_ranges import by_unit, cut
+from cluster_sim.machine.eligibility import Eligibility
 from cluster_sim.machine.free import Free
 from cluster_sim.machine.placement import Placement
 from cluster_sim.machine.reason import FITS, Reason, ReasonKind, lacking
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from cluster_sim.machine.core_ranges import Ints
-    from cluster_sim.machine.eligibility import Eligibility
     from cluster_sim.platform.platform import Platform
     from cluster_sim.records.contracts import RunRecords
 
@@ -86,7 +86,7 @@ class MachineHistory:
         columns = {} if known is None else known.columns(count)
         self.shapes = known is not None and known.shapes
         self.counts_memory = known is not None and known.counts_memory
-        self.eligibility: Eligibility | None = None if known is None else known.eligibility(self.platform, count)
+        self.eligibility = Eligibility(self.platform) if known is None else known.eligibility(self.platform, count)
         ids, cores, times = (jobs[name].tolist() for name in ("job_id", "requested_cores", "requested_time"))
         submitted = jobs["submit_time"].tolist()
         self.jobs = [Job(columns, i, ids[i], submitted[i], cores[i], times[i]) for i in range(count)]
@@ -113,10 +113,9 @@ class MachineHistory:
         withheld = [(time, node, held) for time, nodes, held in rows for node in nodes]
         when, where, whether = ([row[i] for row in withheld] for i in range(3))
         self.withheld = _Changes((np.array(when, np.float64), np.array(where, np.int64), np.array(whether, bool)))
-        windows = () if self.eligibility is None else self.eligibility.turning_times
         kinds = (self.cores.times, self.memory.times, self.states.times, self.withheld.times)
         #: When anything changed, s, ascending.
-        self.times = np.unique(np.concatenate([*kinds, np.array(windows, np.float64)]))
+        self.times = np.unique(np.concatenate([*kinds, np.array(self.eligibility.turning_times, np.float64)]))
 
     def _state_changes(self, table: pd.DataFrame, horizon: float) -> _Changes:
         node = self.platform.node_indices(table["node"])
@@ -231,7 +230,7 @@ class MachineHistory:
 
     def closing_times(self, row: int) -> list[float]:
         """Return from when on the job could not have ended, by its request, before a reservation begins or ends, s."""
-        windows = self.eligibility.turning_times if self.eligibility else []
+        windows = self.eligibility.turning_times
         asked = [self.jobs[row].requested_time, *(one.left for one in self.suspensions.get(row, ()))]
         return [math.nextafter(latest(time), math.inf) - left for time in windows for left in asked if left < math.inf]
 
@@ -264,8 +263,9 @@ class MachineThen:
 
     def __init__(self, history: MachineHistory):
         platform = history.platform
-        self.pool = Free(platform)  #: What is free, also on nodes that cannot be used.
-        self.pool.shapes, self.pool.eligibility = history.shapes, history.eligibility
+        #: What is free, also on nodes that cannot be used.
+        self.pool = Free(platform, eligibility=history.eligibility)
+        self.pool.shapes = history.shapes
         self.withheld = np.zeros(platform.node_count, bool)
         self.now = -np.inf  #: s.
         self._codes = np.full(platform.node_count, _ON)
@@ -350,8 +350,6 @@ class MachineThen:
 
     def _is_open(self, row: int, suspension: Suspension) -> bool:
         """Return whether advance reservations leave a suspended job its nodes for the rest of its time."""
-        if self.pool.eligibility is None:
-            return True
         job = self._history.jobs[row]
         mask = self.pool.eligibility.open_at(job.asking(job.requested_cores, suspension.left), self.now)
         return mask is None or bool(mask[list(suspension.cores)].all())

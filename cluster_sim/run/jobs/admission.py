@@ -80,9 +80,9 @@ class Admission:
         eligibility = self._machine.cores.eligibility
         self._by_memory = self._scheduler.memory and any_asks(self._columns, "memory")
         #: True if a job can ask for more than cores.
-        self._has_wishes = self._machine.cores.shapes or self._by_memory or eligibility is not None
+        self._has_wishes = self._machine.cores.shapes or self._by_memory or eligibility.restricts
         self._has_wishes = self._has_wishes or any_asks(self._columns, "gpus")
-        if self._gate is None and eligibility is not None:
+        if self._gate is None and eligibility.restricts:
             self._gate = WindowGate(self._env, eligibility, self.admit, self._refuse, self._turn)
 
     def expect(self, job: Job) -> None:

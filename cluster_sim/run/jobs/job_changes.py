@@ -160,7 +160,7 @@ class JobChanges:
     def _end_with_window(self, suspended: Suspended) -> None:
         """Kill a job that is still suspended when its advance reservation ends: it can never go on."""
         job, eligibility = suspended.job, self._machine.cores.eligibility
-        if eligibility is None or not job.reservation:
+        if eligibility.end_for(job) == inf:
             return
 
         def kill(event: Event) -> None:

@@ -126,7 +126,7 @@ class JobLife(AttemptSteps):
         memory = job.memory if cores.uses_memory else 0.0
         budget = machine.budget
         slower = {} if budget is None else budget.require(job, placement, p_state)
-        request = job if cores.eligibility is None else self.changes.request(job, placement.cores)
+        request = self.changes.request(job, placement.cores) if cores.eligibility.restricts else job
         allocation = Allocation(cores, placement, memory, job, number, None, request)
         if p_state is not None:
             try:

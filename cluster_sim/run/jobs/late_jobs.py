@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from cluster_sim.errors import InputError
-from cluster_sim.machine.eligibility import Eligibility
+from cluster_sim.machine.eligibility import Restrictions
 from cluster_sim.platform.hardware import is_number
 
 if TYPE_CHECKING:
@@ -53,8 +53,8 @@ class LateJobs:
         shaped = cores.shapes or job.is_shaped
         memory = cores.uses_memory or job.memory > 0.0
         eligible = cores.eligibility
-        if eligible is None and (job.requires or job.exclusive or job.reservation):
-            eligible = Eligibility(life.machine.platform)
+        if not eligible.restricts and (job.requires or job.exclusive or job.reservation):
+            eligible = Restrictions(life.machine.platform)
         life.communicates = life.communicates or life.executor.work.comm_vol(job.index) > 0.0
         if job.mem_vol > 0.0:
             life.executor.move_to_channels()
