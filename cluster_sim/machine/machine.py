@@ -18,6 +18,7 @@ from cluster_sim.machine.ledger import Ledger
 from cluster_sim.machine.memory_channel import MemoryChannel
 from cluster_sim.machine.node import Node, Processor
 from cluster_sim.machine.node_states import NodeStates
+from cluster_sim.machine.power.power_budget import UNLIMITED, Budget
 from cluster_sim.machine.power.power_meter import PowerMeter
 from cluster_sim.machine.switching import Switching
 from cluster_sim.models.processor_step import ProcessorModels
@@ -25,7 +26,6 @@ from cluster_sim.platform.hardware import check_count
 
 if TYPE_CHECKING:
     from cluster_sim.engine import Environment
-    from cluster_sim.machine.power.power_budget import PowerBudget
     from cluster_sim.platform.platform import Platform, ProcessorType
 
 
@@ -64,7 +64,7 @@ class Machine:
         self._nodes: dict[int, Node] = {}
         self._processors: dict[int, Processor] = {}
         self._at_job_boundaries = "contention-at-job-boundaries" in quirks
-        self.budget: PowerBudget | None = None  #: What it may draw, when a power policy has set a limit.
+        self.budget: Budget = UNLIMITED  #: What it may draw.
 
     # ------------------------------------------------------------------ handles
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from cluster_sim.machine.guest_requests import Departure
     from cluster_sim.machine.machine import Machine
-    from cluster_sim.machine.power.power_budget import PowerBudget
+    from cluster_sim.machine.power.power_budget import Budget
     from cluster_sim.machine.transition_log import TransitionLog
     from cluster_sim.models.contention import ContentionModel
     from cluster_sim.models.power import PowerModel
@@ -90,9 +90,9 @@ class MachineView:
     )
     watts: float = forwarded("_machine.power.watts", "What the machine draws now, W.")
     energy_j: float = forwarded("_machine.power.energy_j", "The energy since the start of the run, J.")
-    power_budget: PowerBudget | None = forwarded(
+    power_budget: Budget = forwarded(
         "_machine.budget",
-        "The limit that a power policy has set to what the machine may draw.",
+        "What the machine may draw: ``is_set`` if a power policy has set a limit.",
     )
     turning_times: Sequence[float] = forwarded(
         "_cores.eligibility.turning_times",

@@ -177,7 +177,7 @@ class Passes:
             return
         machine, cores = self._machine, self._machine.cores
         # A job that waits may fit now; a job's own nodes are news to none. But booting may have weighed on a power cap.
-        waited_for = self._live.pending and (machine.budget is not None or cores.have_free_cores(nodes))
+        waited_for = self._live.pending and (machine.budget.is_set or cores.have_free_cores(nodes))
         head = self._blocking.blocked_by
         if self._scheduler is None or (waited_for and (head is None or not self._is_blocked(head))):
             self.request()

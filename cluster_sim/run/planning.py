@@ -85,7 +85,7 @@ class Planning:
         The others are free, on nodes that are on and, until the job's request ends, open to it; a power cap allows them, and
         with ``memory`` the nodes have room for what the job's tasks occupy. A job with a p-state of its own gets whole nodes.
         """
-        machine, job = self._machine, running.job
+        job = running.job
         rooms: npt.NDArray[np.integer] | None = (
             self._cores.memory.room(job.memory) if memory and job.memory > 0.0 else None
         )
@@ -94,7 +94,7 @@ class Planning:
         placement = self._cores.grown(running.placement, cores, rooms)
         if placement is None or (self.changes is not None and not self.changes.keeps_its_clock(running, placement)):
             return None
-        more = None if machine.budget is None else placement.beyond(running.placement)
+        more = placement.beyond(running.placement)
         p_state = None if self.changes is None else self.changes.p_state_of(job)
         return placement if more is None or self.allows(job, more, p_state) else None
 
@@ -111,14 +111,14 @@ class Planning:
         Raises PlacementError if a cap has to look at a p-state that the processors there do not have.
         """
         budget = self._machine.budget
-        if budget is None or budget.allows(placement, p_state):
+        if budget.allows(placement, p_state):
             return True
         budget.refuse(job)
         return False
 
     def is_capped(self, job: Job) -> bool:
         """Return whether in this instant only a power cap has kept the job from starting."""
-        return self._machine.budget is not None and job.index in self._machine.budget.refused
+        return job.index in self._machine.budget.refused
 
     def fits(self, job: Job, placement: Placement) -> bool:
         """Return whether a job that waits, or is suspended, could have just these cores now: for those that it had."""

@@ -83,7 +83,7 @@ class PowerControl:
                 raise _wrong(decision, "slow", "True or False", decision.slow)
             machine, holders = self._machine, self._live.holders.values()
             budget = PowerBudget(machine, self._job_clocks, decision.watts, decision.slow, holders, machine.budget)
-            is_other = machine.budget is None or decision.watts != machine.budget.limit_w
+            is_other = not machine.budget.is_set or decision.watts != machine.budget.limit_w
             machine.budget = budget
             # Jobs that can never fit under the budget are refused.
             for job in list(self._live.pending.values()):

@@ -187,7 +187,7 @@ class View:
         taken on each node.
         """
         placement = self._cores.place(job, order, memory, within)
-        if placement is not None and self._machine.budget is not None:
+        if placement is not None and self._machine.budget.is_set:
             placement = self._machine.budget.fit(
                 job,
                 placement,
@@ -205,7 +205,7 @@ class View:
             return lacking(
                 machine.cores, machine.nodes, machine.guests.expected(), job, memory, self._about.power_policy
             )
-        return machine.budget.why_not() if machine.budget is not None and self.planning.is_capped(job) else FITS
+        return machine.budget.why_not() if self.planning.is_capped(job) else FITS
 
 
 @cache

@@ -249,7 +249,7 @@ class EasyBackfilling(Backfilling):
         """Promise a start to a job that does not fit now."""
         promise = plan.promise(job)
         yield from self._log.first_held(plan, job, promise, self.head_alone_delays)
-        if view.machine.power_budget is not None and view.planning.is_capped(job):
+        if view.machine.power_budget.is_set and view.planning.is_capped(job):
             self._plan = None  # a job that overtook it would take the watts that it waits for
             return
         self._behind = place + 1

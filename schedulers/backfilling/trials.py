@@ -87,8 +87,7 @@ class Trials:
 
     def may_try(self, job: Job) -> bool:
         """Return whether the job may be tried once more. Under a power cap none may: it would take watts."""
-        budget = self._view.machine.power_budget
-        return self._tried[job.index] < self._most and (budget is None or budget.limit_w == math.inf)
+        return self._tried[job.index] < self._most and self._view.machine.power_budget.limit_w == math.inf
 
     def place(self, job: Job) -> Placement | None:
         """Return where the job can be tried now: on nodes that need not boot for it."""

@@ -59,7 +59,7 @@ class Elastic(Scheduler):
 
     def _grow(self, view: View, running: Running, cores: int) -> Iterator[Resize]:
         """Give a running job that many cores, or as many more than now as are free."""
-        if view.machine.restricts or view.machine.power_budget is not None:
+        if view.machine.restricts or view.machine.power_budget.is_set:
             return
         placement = view.planning.grown(
             running, min(cores, running.placement.cores + int(view.free_cores[view.machine.is_on].sum()))

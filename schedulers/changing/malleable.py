@@ -94,7 +94,7 @@ class Malleable(Scheduler):
         if (
             self._unsettled
             or has_news
-            or view.machine.power_budget is not None
+            or view.machine.power_budget.is_set
             or any(one.job.evolving and view.planning.progress(one).wanted_cores for one in view.planning.at_boundary)
         ):
             self._unsettled = False
@@ -140,7 +140,7 @@ class Malleable(Scheduler):
 
     def _elastic(self, view: View) -> list[ResizableJob]:
         """Return the running jobs whose cores can be changed in this pass, by index."""
-        if self._sizes is None or view.machine.restricts or view.machine.power_budget is not None:
+        if self._sizes is None or view.machine.restricts or view.machine.power_budget.is_set:
             return []
         elastic, running = [], view.running_by_index
         known = self._bounds
@@ -221,7 +221,7 @@ class Malleable(Scheduler):
         The law of ``schedulers.changing.elastic`` too. There the cores are on the job's own nodes first; here they are the
         lowest, as for all to whom this scheduler hands cores out.
         """
-        if view.machine.restricts or view.machine.power_budget is not None:
+        if view.machine.restricts or view.machine.power_budget.is_set:
             return
         for running in tuple(view.planning.at_boundary):
             more = view.planning.progress(running).wanted_cores - running.placement.cores

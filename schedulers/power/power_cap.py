@@ -52,8 +52,6 @@ class PowerCap(PowerPolicy):
     def react(self, view: View) -> Iterable[PowerDecision]:
         """Speed processors up again where there is room; reject what was refused although nothing else runs."""
         budget = view.machine.power_budget
-        if budget is None:
-            return
         for processor, p_state in budget.faster():
             yield SetPState(processor, p_state)
         if budget.refused and not view.running and not view.machine.reservations and not view.machine.transition_ends:

@@ -107,7 +107,7 @@ class ListScheduler(Scheduler):
                 if placement is None:
                     self.blocked_by = job if self._head_blocks else None
                     # Another order of nodes may be drawn at random, and a power cap may change: each pass looks again.
-                    looks_again = ranks is not None or view.machine.power_budget is not None
+                    looks_again = ranks is not None or view.machine.power_budget.is_set
                     self.refused_at = None if looks_again else view.machine.version
                     yield from self._reasons(view, job)
                     return

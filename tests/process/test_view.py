@@ -55,7 +55,7 @@ def test_nobody_decides_for_a_power_policy_that_decides_itself() -> None:
         simulation = Simulation(PLATFORM, workload, Fcfs(), power=policy)
         with pytest.raises(SimulationError, match="Steered"):
             simulation.decide_power(LimitPower(1.0))
-        assert simulation.machine.budget is None
+        assert not simulation.machine.budget.is_set
     assert np.isfinite(simulation.run().summary()["energy_j"])
 
 

@@ -81,7 +81,7 @@ class Watched:
             sum(free),
             max(free, default=0),
             {job.job_id: (job.submit_time, job.index) for job in pending},
-            set() if machine.budget is None else {job.job_id for job in machine.budget.refused.values()},
+            {job.job_id for job in machine.budget.refused.values()},
         )
 
 

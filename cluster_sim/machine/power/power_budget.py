@@ -8,9 +8,10 @@ The budget does not control what is done from outside: a repaired node that boot
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from heapq import heapify, heappop, heappush
 from itertools import pairwise
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,7 +20,7 @@ from cluster_sim.errors import InputError, PlacementError
 from cluster_sim.machine.placement import Placement
 from cluster_sim.machine.power.draw_bound import DrawBound, Holder
 from cluster_sim.machine.power.lone_draw import LoneDraw
-from cluster_sim.machine.reason import Reason, ReasonKind
+from cluster_sim.machine.reason import FITS, Reason, ReasonKind
 from cluster_sim.registry import describe
 
 if TYPE_CHECKING:
@@ -37,13 +38,70 @@ Again = Callable[["npt.NDArray[np.float64] | None", "npt.NDArray[np.integer] | N
 """Looks for another placement of a job: by another order of the nodes, or with at most so many cores on each."""
 
 
-class PowerBudget(DrawBound):
+class Budget:
+    """What the machine may draw: here, as much as it will."""
+
+    #: The jobs that the limit has kept from starting in this instant, by index.
+    refused: Mapping[int, Job] = MappingProxyType({})
+    is_set = False  #: True if a power policy has set a limit, be it inf.
+    limit_w = float("inf")  #: W.
+    #: When (s) the limit first and last kept a job from starting, and which (W), by index of the job.
+    kept_back: Mapping[int, list[tuple[float, float, float]]] = MappingProxyType({})
+    #: The limits of the run so far, this one last: since when (s), and which (W).
+    limits: Sequence[tuple[float, float]] = ()
+
+    def allows(self, placement: Placement, p_state: int | None = None) -> bool:
+        """Return whether a job can start there now, in that p-state of its processors if one is given.
+
+        Raises PlacementError if they have no such state.
+        """
+        return True
+
+    def fit(
+        self, job: Job, placement: Placement, again: Again, within: npt.NDArray[np.integer] | None
+    ) -> Placement | None:
+        """Return the placement if it is allowed, else another ``within`` these cores of each node; None: none is."""
+        return placement
+
+    def refuse(self, job: Job) -> None:
+        """Note that the limit keeps a job from starting now."""
+
+    def require(self, job: Job, placement: Placement, p_state: int | None) -> Mapping[int, ProcessorType]:
+        """Return what :meth:`slow_down` has to do for a job to start there now. Raises PlacementError if it cannot."""
+        return {}
+
+    def slow_down(self, kinds: Mapping[int, ProcessorType]) -> None:
+        """Have processors run at other clocks, until :meth:`faster` says that they can go back."""
+
+    def faster(self) -> list[tuple[int, int]]:
+        """Return (processor, p-state) of slowed processors that there is room to speed up again, least watts first."""
+        return []
+
+    def start(self, holder: Holder) -> None:
+        """Count in a job that has been allocated its cores."""
+
+    def why_not(self) -> Reason:
+        """Return why a job waits."""
+        return FITS
+
+    def why_never(self, job: Job) -> str:
+        """Say why a job could not start even if nothing else ran; empty if it could."""
+        return ""
+
+
+UNLIMITED = Budget()
+"""The budget of a machine for which no power policy has set a limit."""
+
+
+class PowerBudget(DrawBound, Budget):
     """A limit in W for a machine on which jobs are ``running``; with ``slow``, processors may be slowed to make room for a job.
 
-    It takes the place of the ``last`` one, if there is one. Raises InputError when even what the machine draws now, and will by
+    It takes the place of the ``last`` one. Raises InputError when even what the machine draws now, and will by
     what has been decided, does not fit, or when the power model cannot be bounded: its watts have to grow with the busy cores,
     and to be greatest where nothing slows the tasks.
     """
+
+    is_set = True
 
     def __init__(
         self,
@@ -52,23 +110,22 @@ class PowerBudget(DrawBound):
         limit_w: float,
         slow: bool = False,
         holders: Iterable[Holder] = (),
-        last: PowerBudget | None = None,
+        last: Budget = UNLIMITED,
     ):
         super().__init__(machine, clocks, holders)
         self._of_what = "that it draws, or will by what is decided" if self._booting else "of the idle machine"
         self.limit_w = limit_w
         self.slow = slow
-        #: When (s) the limit first and last kept a job from starting, and which (W), by index of the job.
-        self.kept_back: dict[int, list[tuple[float, float, float]]] = {} if last is None else last.kept_back
-        #: The limits of the run so far, this one last: since when (s), and which (W).
-        self.limits: list[tuple[float, float]] = [] if last is None else last.limits
-        if last is None or limit_w != last.limit_w:
+        own = last if isinstance(last, PowerBudget) else None
+        self.kept_back: dict[int, list[tuple[float, float, float]]] = {} if own is None else own.kept_back
+        self.limits: list[tuple[float, float]] = [] if own is None else own.limits
+        if own is None or limit_w != own.limit_w:
             self.limits.append((machine.env.now, limit_w))
         self._refused: dict[int, Job] = {}
         self._refused_at = -1.0  # the instant of these refusals, s
         self._most_w = limit_w * (1.0 + ROUNDING)
         # The p-state in which each slowed processor ran before.
-        self._slowed: dict[int, int] = {} if last is None else last._slowed
+        self._slowed: dict[int, int] = {} if own is None else own._slowed
         self._ladders: dict[str, list[int]] = {}
         expected = "a power model whose watts grow with the busy cores and are greatest at full speed"
         name = describe(machine.models.power)
@@ -95,16 +152,11 @@ class PowerBudget(DrawBound):
     # ------------------------------------------------------------------ whether a job can start
 
     def allows(self, placement: Placement, p_state: int | None = None) -> bool:
-        """Return whether a job can start there now, in that p-state of its processors if one is given.
-
-        Raises PlacementError if they have no such state.
-        """
         return self.limit_w == float("inf") or self._steps(placement, p_state) is not None
 
     def fit(
         self, job: Job, placement: Placement, again: Again, within: npt.NDArray[np.integer] | None
     ) -> Placement | None:
-        """Return the placement if it is allowed, else another ``within`` these cores of each node; None: none is."""
         if self.allows(placement):
             return placement
         other = again(*self._elsewhere(placement, within))
@@ -114,12 +166,10 @@ class PowerBudget(DrawBound):
         return None
 
     @property
-    def refused(self) -> dict[int, Job]:
-        """Return the jobs that the limit has kept from starting in this instant, by index."""
+    def refused(self) -> dict[int, Job]:  # type: ignore[override]  # it changes with the clock
         return self._refused if self._refused_at == self._machine.env.now else {}
 
     def refuse(self, job: Job) -> None:
-        """Note that the limit keeps a job from starting now."""
         now = self._machine.env.now
         self._refused, self._refused_at = self.refused, now
         self._refused[job.index] = job
@@ -128,7 +178,6 @@ class PowerBudget(DrawBound):
         spells.append((since, now, self.limit_w))
 
     def require(self, job: Job, placement: Placement, p_state: int | None) -> dict[int, ProcessorType]:
-        """Return what :meth:`slow_down` has to do for a job to start there now. Raises PlacementError if it cannot."""
         if self.limit_w == float("inf"):
             return {}
         steps = self._steps(placement, p_state)
@@ -144,11 +193,9 @@ class PowerBudget(DrawBound):
             raise PlacementError(f"on {placement!r}: {error}") from None
 
     def why_not(self) -> Reason:
-        """Return why a job waits."""
         return Reason(ReasonKind.CAPPED, amount=self.limit_w)
 
     def why_never(self, job: Job) -> str:
-        """Say why a job could not start even if nothing else ran; empty if it could."""
         if self.limit_w == float("inf"):
             return ""
         least = self._lone.watts(job)
@@ -256,13 +303,11 @@ class PowerBudget(DrawBound):
         return ladder
 
     def slow_down(self, kinds: Mapping[int, ProcessorType]) -> None:
-        """Have processors run at other clocks, until :meth:`faster` says that they can go back."""
         for processor, kind in kinds.items():
             self._slowed.setdefault(processor, self._machine.type_of[processor].p_state or 0)
             self._machine.processor(processor).set_p_state(kind.p_state or 0)
 
     def faster(self) -> list[tuple[int, int]]:
-        """Return (processor, p-state) of slowed processors that there is room to speed up again, least watts first."""
         machine = self._machine
         if not self._slowed:
             return []

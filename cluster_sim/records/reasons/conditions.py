@@ -119,14 +119,13 @@ class Conditions:
         if simulation.decision_log is not None:
             return conditions
         budget, kept = machine.budget, simulation.kept_back
-        spells = {} if budget is None else budget.kept_back
         return replace(
             conditions,
             kept_back=tuple(kept.rows),
             told=tuple(kept.told),
-            capped=tuple((job, *spell) for job, several in spells.items() for spell in several),
+            capped=tuple((job, *spell) for job, several in budget.kept_back.items() for spell in several),
             keeps_back=getattr(simulation.scheduler, "keeps_back", FITS).kind,
-            power_caps=tuple(budget.limits) if budget is not None and spells else (),
+            power_caps=tuple(budget.limits) if budget.kept_back else (),
         )
 
     def __bool__(self) -> bool:

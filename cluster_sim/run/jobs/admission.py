@@ -116,7 +116,7 @@ class Admission:
             reason = cores.why_impossible(least, by_memory, scheduler.gives_gpus, scheduler.spreads_tasks)
         if not reason and self._precedence is not None:
             reason = self._precedence.refused.get(job.index, "")
-        if not reason and self._machine.budget is not None:
+        if not reason and self._machine.budget.is_set:
             reason = self._machine.budget.why_never(job)
         if not reason and self._limits is not None:
             reason = self._limits.why_never(job)

@@ -282,7 +282,7 @@ class JobChanges:
         p_state = self.p_state_of(job)
         if p_state is not None:
             self._check_clocks(running, placement, p_state)
-        if more is not None and budget is not None and not budget.allows(more, p_state):
+        if more is not None and not budget.allows(more, p_state):
             raise PlacementError(f"{who} cannot have {placement!r} now: it {budget.why_not()}")
         return course
 
@@ -399,7 +399,7 @@ class JobChanges:
     def _make_room_for(self, running: Running, placement: Placement) -> None:
         """Slow processors down where a power cap asks for it. Raises PlacementError where that would not be enough."""
         budget, more = self._machine.budget, placement.beyond(running.placement)
-        if budget is not None and more is not None:
+        if more is not None:
             budget.slow_down(budget.require(running.job, more, self.p_state_of(running.job)))
 
     def _change(self, attempt: Attempt, course: Course, placement: Placement) -> None:

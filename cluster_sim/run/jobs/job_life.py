@@ -125,7 +125,7 @@ class JobLife(AttemptSteps):
         machine, cores = self.machine, self.machine.cores
         memory = job.memory if cores.uses_memory else 0.0
         budget = machine.budget
-        slower = {} if budget is None else budget.require(job, placement, p_state)
+        slower = budget.require(job, placement, p_state) if budget.is_set else {}
         request = self.changes.request(job, placement.cores) if cores.eligibility.restricts else job
         allocation = Allocation(cores, placement, memory, job, number, None, request)
         if p_state is not None:
@@ -139,7 +139,7 @@ class JobLife(AttemptSteps):
             running.limit_s = course.time_left(placement.cores)
             if restarts:
                 course.restart()
-        if budget is not None:
+        if budget.is_set:
             budget.slow_down(slower)  # not before nothing can be refused any more
         are_ready = machine.nodes.all_on or machine.nodes.has_ready_nodes(placement)
         if not are_ready:
@@ -147,7 +147,7 @@ class JobLife(AttemptSteps):
             running.expected_start = self._env.now + machine.nodes.boot_time(placement)
         attempt = Attempt(self._env, self, running, allocation, course, are_ready)
         self.live.holders[job.index] = attempt
-        if budget is not None:
+        if budget.is_set:
             budget.start(attempt)
         return running
 

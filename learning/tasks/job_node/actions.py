@@ -111,7 +111,7 @@ class PairFinder:
         usable = view.machine.usable_cores
         allowed: npt.NDArray[np.bool_] = usable >= asked.needed
         memory = self.options.memory and view.planning.counts_memory
-        plain = view.machine.one_node_rule and not memory and view.machine.power_budget is None
+        plain = view.machine.one_node_rule and not memory and not view.machine.power_budget.is_set
         if plain and asked.widest <= view.platform.widest_node:
             return allowed
         for row, job in enumerate(jobs):
