@@ -50,8 +50,8 @@ class AttemptSteps:
         """End the stage of a job and begin the next; return whether there is one."""
         raise NotImplementedError
 
-    def communicate(self, attempt: Attempt) -> Event | None:
-        """Start what the tasks of a job exchange after their end; None if they have nothing to exchange."""
+    def communicate(self, attempt: Attempt) -> None:
+        """Start what the tasks of a job exchange after their end, if they have not yet."""
         raise NotImplementedError
 
     def end(self, attempt: Attempt, kill: Kill | None = None) -> None:
@@ -80,7 +80,7 @@ class Attempt(EagerProcess):
         self.allocation = allocation
         self.course = course  #: None: all its work is one stage.
         self.groups: Sequence[Event] = ()  #: What its tasks run as: one event, or a group on each channel.
-        self.transfer: Event | None = None  #: What its tasks exchange when they have ended.
+        self.transfers: Sequence[Event] = ()  #: What its tasks exchange when they have ended: one, or nothing.
         self.whole_s: float | None = None  #: How long all its work takes on these cores, once somebody has asked, s.
         # Boots begin after the pass, or a node would be in transition for what the scheduler still decides in it.
         super().__init__(env, self._run(steps, are_ready), at_once=are_ready)
@@ -99,7 +99,9 @@ class Attempt(EagerProcess):
                         yield group
                     if self.course is not None and (yield from steps.go_on(self, self.course)):
                         continue
-                    if steps.communicates and (transfer := steps.communicate(self)) is not None:
+                    if steps.communicates:
+                        steps.communicate(self)
+                    for transfer in self.transfers:  # noqa: UP028 - as the groups
                         yield transfer
                     break
                 except simpy.Interrupt as interrupt:

@@ -137,7 +137,7 @@ class JobChanges:
             if done > 0.0:  # its first stage was all its work
                 core_s = (self._env.now - running.start_time) * running.placement.cores
                 course.begin(self._executor.whole_seconds(attempt))
-                if attempt.transfer is not None:  # what comes after all work
+                if attempt.transfers:  # what comes after all work
                     course.complete(core_s)
                 else:
                     course.interrupt(done, core_s)

@@ -197,20 +197,19 @@ class JobLife(AttemptSteps):
 
             self._env.at(self._env.now + running.limit_s, WALLTIME).callbacks.append(stop)
 
-    def communicate(self, attempt: Attempt) -> Event | None:
-        """Start what the tasks of a job exchange after their end, if they have not yet; None: they have nothing to."""
+    def communicate(self, attempt: Attempt) -> None:
+        """Start what the tasks of a job exchange after their end, if they have not yet."""
         volume = self._volume(attempt.job)
         if attempt.course is not None:
             volume *= attempt.course.to_exchange
         nodes = attempt.running.placement.nodes
-        if attempt.transfer is None and volume > 0.0 and len(nodes) > 1:
+        if not attempt.transfers and volume > 0.0 and len(nodes) > 1:
             transfer = self._network.transfer(nodes, volume / len(nodes))
             if transfer is not None and not isinstance(transfer, Event):
                 raise InputError(
                     f"network model {describe(self._network)}, transfer", "an event, or None", repr(transfer)
                 )
-            attempt.transfer = transfer
-        return attempt.transfer
+            attempt.transfers = () if transfer is None else (transfer,)
 
     def time_ratio(self, running: Running) -> float:
         """Return how many times as long a job takes on its cores as on those that it requested."""
@@ -259,9 +258,9 @@ class JobLife(AttemptSteps):
         if running.start_time < inf:
             if self.executor.any_on_channels:
                 self.executor.stop_tasks(attempt)
-            if attempt.transfer is not None:
+            for transfer in attempt.transfers:
                 # It exchanges nothing more for now; if it is suspended, it keeps what it has exchanged.
-                left, begun = self._network.cancel(attempt.transfer), self.courses.of(job)
+                left, begun = self._network.cancel(transfer), self.courses.of(job)
                 if begun is not None and left is not None:
                     begun.to_exchange = left * len(running.placement.nodes) / self._volume(job)
             self.machine.power.unload(attempt.allocation)
