@@ -1,7 +1,7 @@
 """How far a job is in its work, and what it does next: its parts, checkpoints, restarts and changes of its cores.
 
 Passive: :mod:`cluster_sim.run.jobs.attempt` takes a job through its course, stage by stage. A job that has no parts, makes no
-checkpoints, and is neither suspended nor resized nor started on other cores than it requested has none.
+checkpoints, and is neither suspended nor resized nor started on other cores than it requested does all its work in one.
 """
 
 from __future__ import annotations
@@ -65,27 +65,47 @@ class CourseProgress(NamedTuple):
 
 
 class Course:
-    """The way of one job through its work.
+    """The way of a job through its work: here in one stage, of which nothing is kept when it is stopped.
 
     ``done`` and ``saved`` are parts of the whole work, 0 to 1: what is done, and what the last checkpoint holds.
     """
+
+    done = saved = 0.0
+    stage: Stage | None = Stage(Doing.WORK, 1.0, 0.0)  #: What its tasks do now; None: nothing.
+    target: Placement | None = None  #: The cores on which it does its next part, if these are others,
+    reserved: Allocation | None = None  #: and what it holds for that already.
+    unsaved_core_s = 0.0  #: Core-seconds of work since the last checkpoint.
+    to_exchange = 1.0  #: Part of what its tasks exchange when all work is done that they still have to.
+
+    @property
+    def is_working(self) -> bool:
+        """Return whether its tasks do work, rather than make a checkpoint, restart or change their number."""
+        return self.stage is not None and self.stage.doing is Doing.WORK
+
+    def request(self, job: Job, cores: int) -> Job:
+        """Return the job as it asks for what is left of it: that many cores, for the rest of its time."""
+        return job.on_cores(cores)
+
+    def go_back(self) -> None:
+        """Lose what no checkpoint holds; another attempt begins with the last checkpoint, or from nothing."""
+
+
+WHOLE = Course()
+"""The course of every job whose work is one stage."""
+
+
+class StagedCourse(Course):
+    """The way of one job through several stages: parts of its work, checkpoints, restarts and changes of its cores."""
 
     def __init__(self, job: Job, parts: Sequence[Part], costs: Costs):
         self.job = job
         self.parts = parts
         self.costs = costs
-        self.done = 0.0
-        self.saved = 0.0
-        self.stage: Stage | None = None  #: What its tasks do now; None: nothing.
-        self.since = inf  #: Since when, s.
+        self.stage = None
         self._whole_s = 0.0  # how long all the work takes, as it was when the stage began
-        self.target: Placement | None = None  #: The cores on which it does its next part, if these are others,
-        self.reserved: Allocation | None = None  #: and what it holds for that already.
         self.asks = 0  #: Cores that it asks for, for its next part; 0: it asks for no others.
         self.at_boundary = False  #: True if it has just come to the end of a part that is not the last.
         self.used = 0.0  #: Part of its requested time that it has used up.
-        self.unsaved_core_s = 0.0  #: Core-seconds of work since the last checkpoint.
-        self.to_exchange = 1.0  #: Part of what its tasks exchange when all work is done that they still have to.
         self._part, self._left = 0, parts[0].share
         self._checkpointed = (0, parts[0].share)
         self._until_checkpoint = costs.interval
@@ -174,7 +194,6 @@ class Course:
             self._overheads.append(Stage(stage.doing, 0.0, stage.seconds * (1.0 - fraction)))
 
     def go_back(self) -> None:
-        """Lose what no checkpoint holds; another attempt begins with the last checkpoint, or from nothing."""
         self.stage, self.done, self.at_boundary, self.asks, self.used = None, self.saved, False, 0, 0.0
         self._part, self._left = self._checkpointed
         self.unsaved_core_s, self.to_exchange = 0.0, 1.0
@@ -201,8 +220,7 @@ class Course:
         whole = self.job.on_cores(cores).requested_time
         return whole if whole == inf else max(whole * (1.0 - self.used), 0.0)
 
-    def request(self, cores: int) -> Job:
-        """Return the job as it asks for what is left of it: that many cores, for the rest of its time."""
+    def request(self, job: Job, cores: int) -> Job:
         return self.job.asking(cores, self.time_left(cores))
 
     def restart(self) -> None:
@@ -215,11 +233,6 @@ class Course:
         """Go on with other cores: that takes time first."""
         if self.costs.reconfiguration > 0.0:
             self._overheads.append(Stage(Doing.RECONFIGURATION, 0.0, self.costs.reconfiguration))
-
-    @property
-    def is_working(self) -> bool:
-        """Return whether its tasks do work, rather than make a checkpoint, restart or change their number."""
-        return self.stage is not None and self.stage.doing is Doing.WORK
 
     @property
     def next_cores(self) -> int:

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Sequence
+from math import inf
 from typing import TYPE_CHECKING, Any
 
 import simpy
 
 from cluster_sim.engine import EagerProcess, Environment
+from cluster_sim.machine.course import Course, StagedCourse
 from cluster_sim.run.jobs.attempts import AttemptEnd
 
 if TYPE_CHECKING:
     from simpy.events import Event
 
     from cluster_sim.machine.allocation import Allocation
-    from cluster_sim.machine.course import Course
     from cluster_sim.machine.running import Running
 
 REPLANNED = "replanned"
@@ -46,7 +47,7 @@ class AttemptSteps:
         """Begin the tasks of a job, whose nodes are ready."""
         raise NotImplementedError
 
-    def go_on(self, attempt: Attempt, course: Course) -> Generator[Event, Any, bool]:
+    def go_on(self, attempt: Attempt, course: StagedCourse) -> Generator[Event, Any, bool]:
         """End the stage of a job and begin the next; return whether there is one."""
         raise NotImplementedError
 
@@ -72,13 +73,14 @@ class Attempt(EagerProcess):
         steps: AttemptSteps,
         running: Running,
         allocation: Allocation,
-        course: Course | None,
+        course: Course,
         are_ready: bool,
     ):
         self.job = running.job
         self.running = running
         self.allocation = allocation
-        self.course = course  #: None: all its work is one stage.
+        self.course = course
+        self.since = inf  #: When its present stage began, s.
         self.groups: Sequence[Event] = ()  #: What its tasks run as: one event, or a group on each channel.
         self.transfers: Sequence[Event] = ()  #: What its tasks exchange when they have ended: one, or nothing.
         self.whole_s: float | None = None  #: How long all its work takes on these cores, once somebody has asked, s.
@@ -97,7 +99,7 @@ class Attempt(EagerProcess):
                     # Waiting for a group that has ended already costs nothing, so this joins them in any order.
                     for group in self.groups:  # noqa: UP028 - these are events, not a generator to delegate to
                         yield group
-                    if self.course is not None and (yield from steps.go_on(self, self.course)):
+                    if isinstance(self.course, StagedCourse) and (yield from steps.go_on(self, self.course)):
                         continue
                     if steps.communicates:
                         steps.communicate(self)

@@ -1,4 +1,4 @@
-"""The courses of the jobs that have one: in parts, with checkpoints, malleable, or on other cores than they requested."""
+"""The courses of jobs in several stages: with parts, with checkpoints, malleable, or on other cores than requested."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from math import inf
 from typing import TYPE_CHECKING, Any
 
 from cluster_sim.errors import InputError, PlacementError
-from cluster_sim.machine.course import Costs, Course
+from cluster_sim.machine.course import WHOLE, Costs, Course, StagedCourse
 from cluster_sim.workload.jobs import Job, any_asks
 from cluster_sim.workload.parts import DALY, YOUNG, optimum_interval, parse_interval, parse_parts
 
@@ -27,7 +27,7 @@ class Courses:
     def __init__(self, columns: dict[str, npt.NDArray[Any]], mtbf_s: float):
         self._columns = columns
         self._mtbf_s = mtbf_s
-        self._known: dict[int, Course] = {}
+        self._known: dict[int, StagedCourse] = {}
         self._check_intervals(range(len(columns["job_id"])))
         #: True if any job may have one: has parts, checkpoints, or cores that can be chosen.
         self.wanted = any_asks(columns, "parts", "checkpoint_interval", "min_cores", "max_cores")
@@ -61,20 +61,20 @@ class Courses:
             columns["parts"][index] or columns["checkpoint_interval"][index] or columns["malleable"].item(index)
         )
 
-    def of(self, job: Job) -> Course | None:
-        """Return the job's course, if it has begun one."""
-        return self._known.get(job.index)
+    def of(self, job: Job) -> Course:
+        """Return the job's course, as far as it has begun one."""
+        return self._known.get(job.index, WHOLE)
 
-    def at_start(self, job: Job, placement: Placement) -> Course | None:
-        """Return the course that a job takes up or begins on these cores; None if it has none.
+    def at_start(self, job: Job, placement: Placement) -> Course:
+        """Return the course that a job takes up or begins on these cores.
 
         Raises PlacementError for a number of cores that the job cannot run on.
         """
         cores = placement.cores
         if not job.min_cores <= cores <= job.max_cores:
             raise PlacementError(f"job {job.job_id} {asks_for(job)}, {placement!r} has {cores}")
-        course = self._known.get(job.index)
-        if course is None and (cores != job.requested_cores or self._is_staged(job.index)):
+        course = self.of(job)
+        if course is WHOLE and (cores != job.requested_cores or self._is_staged(job.index)):
             course = self.begin(job, len(placement.nodes))
         return course
 
@@ -88,13 +88,13 @@ class Courses:
             return min(work_s, most_s)
         return min(self._made(job, 1).seconds_ahead(work_s, most_s), most_s)
 
-    def begin(self, job: Job, nodes: int) -> Course:
-        """Make a course for a job that had none, on so many nodes."""
+    def begin(self, job: Job, nodes: int) -> StagedCourse:
+        """Make a course for a job whose work was one stage, on so many nodes."""
         course = self._known[job.index] = self._made(job, nodes)
         self.wanted = True
         return course
 
-    def _made(self, job: Job, nodes: int) -> Course:
+    def _made(self, job: Job, nodes: int) -> StagedCourse:
         columns, index = self._columns, job.index
         checkpoint = columns["checkpoint_time"].item(index)
         interval = parse_interval(str(columns["checkpoint_interval"][index]))
@@ -108,7 +108,7 @@ class Courses:
             columns["restart_time"].item(index),
             columns["reconfiguration_time"].item(index),
         )
-        return Course(job, parse_parts(str(columns["parts"][index])), costs)
+        return StagedCourse(job, parse_parts(str(columns["parts"][index])), costs)
 
 
 def asks_for(job: Job) -> str:

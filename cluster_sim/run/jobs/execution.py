@@ -6,7 +6,7 @@ from collections.abc import Callable
 from math import inf
 from typing import TYPE_CHECKING
 
-from cluster_sim.machine.course import Course, Doing
+from cluster_sim.machine.course import WHOLE, Doing, StagedCourse
 from cluster_sim.machine.machine import Machine
 from cluster_sim.machine.memory_channel import TaskGroup
 from cluster_sim.run.jobs.attempt import REPLANNED, Attempt
@@ -47,11 +47,12 @@ class Executor:
 
     def start_tasks(self, attempt: Attempt) -> None:
         """Start all tasks of a job now, together."""
+        attempt.since = self._env.now
         if self.on_channels or (self._shared and self._meets_traffic(attempt)):
             attempt.groups = self._on_channels(attempt)
             return
         course = attempt.course
-        if course is None:
+        if course is WHOLE:
             rate = self._only_rate
             lasts = self._undisturbed(attempt) if rate is None else self.work.seconds(attempt.job.index, rate)
         elif self.work.in_phases:  # the sum of a stretch's phases rounds otherwise than the stage
@@ -60,7 +61,7 @@ class Executor:
         else:
             assert course.stage is not None
             lasts = course.stage.seconds
-        attempt.groups = [self._env.at(self._env.now + lasts)]
+        attempt.groups = [self._env.at(attempt.since + lasts)]
 
     def _undisturbed(self, attempt: Attempt) -> float:
         index = attempt.job.index
@@ -84,7 +85,7 @@ class Executor:
     def _phases(self, attempt: Attempt, ops_per_s: float) -> list[Phase]:
         """Return what a task of the job does on a core of that rate: all its work, or its present stage."""
         course, index = attempt.course, attempt.job.index
-        if course is None:
+        if course is WHOLE:
             return self.work.phases(index, ops_per_s)
         stage = course.stage
         assert stage is not None
@@ -94,8 +95,7 @@ class Executor:
 
     def _on_channels(self, attempt: Attempt, since: float | None = None) -> list[Event]:
         """Put the tasks on their channels; ``since``: they have run uncontended since then."""
-        course = attempt.course
-        fixed = self.work.is_fixed(attempt.job.index) or (course is not None and not course.is_working)
+        fixed = self.work.is_fixed(attempt.job.index) or not attempt.course.is_working
         groups: list[Event] = []
         for processor, tasks in self._machine.cores.cores_by_processor(attempt.allocation):
             phases = self._phases(attempt, self._machine.type_of[processor].ops_per_s)
@@ -135,23 +135,19 @@ class Executor:
 
     def _move(self, attempt: Attempt) -> None:
         if attempt.groups and not isinstance(attempt.groups[0], TaskGroup):
-            since = attempt.running.start_time if attempt.course is None else attempt.course.since
-            attempt.groups = self._on_channels(attempt, since)
+            attempt.groups = self._on_channels(attempt, attempt.since)
             attempt.interrupt(REPLANNED)
 
     def work_done(self, attempt: Attempt) -> float:
         """Return which part of the job's work its tasks have done by now, from 0 to 1."""
         course = attempt.course
-        if course is None:
-            return self.stage_done(attempt)
         return course.done + (course.stage.share * self.stage_done(attempt) if course.stage is not None else 0.0)
 
     def stage_done(self, attempt: Attempt) -> float:
-        """Return which part of the present stage (without stages: of all work) its tasks have done, from 0 to 1."""
+        """Return which part of the present stage its tasks have done, from 0 to 1."""
         if attempt.running.start_time == inf:
             return 0.0
         now = self._env.now
-        since = attempt.running.start_time if attempt.course is None else attempt.course.since
         left = total = 0.0
         on_channels = self.on_channels or any(isinstance(group, TaskGroup) for group in attempt.groups)
         for processor, tasks in self._machine.cores.cores_by_processor(attempt.allocation):
@@ -159,7 +155,7 @@ class Executor:
             seconds = sum([seconds for seconds, _ in phases])
             total += tasks * seconds
             if not on_channels:
-                left += tasks * max(since + seconds - now, 0.0)
+                left += tasks * max(attempt.since + seconds - now, 0.0)
         for group in attempt.groups:
             if isinstance(group, TaskGroup) and not group.triggered:
                 left += group.tasks * group.left(now)
@@ -174,30 +170,29 @@ class Executor:
 
     # ------------------------------------------------------------------ stages
 
-    def begin_stage(self, attempt: Attempt, course: Course) -> bool:
+    def begin_stage(self, attempt: Attempt, course: StagedCourse) -> bool:
         """Begin the next stage of a job's tasks; return whether there is one."""
         if course.begin(self.whole_seconds(attempt)) is None:
             return False
-        course.since = self._env.now
         self.start_tasks(attempt)
         return True
 
-    def complete_stage(self, attempt: Attempt, course: Course) -> None:
+    def complete_stage(self, attempt: Attempt, course: StagedCourse) -> None:
         """Enter that all tasks of a job have done their stage."""
         stage, now = course.stage, self._env.now
-        course.complete(attempt.running.placement.cores * (now - course.since))
+        course.complete(attempt.running.placement.cores * (now - attempt.since))
         self.stop_tasks(attempt)
         if stage is not None and stage.doing is not Doing.WORK:
-            self._log.note(attempt.running.attempt, stage.doing, course.since, now, course.saved)
+            self._log.note(attempt.running.attempt, stage.doing, attempt.since, now, course.saved)
             if stage.doing is Doing.RECONFIGURATION:
                 self._request_pass()  # its cores can be changed again
 
-    def cut_short(self, attempt: Attempt, course: Course) -> None:
+    def cut_short(self, attempt: Attempt, course: StagedCourse) -> None:
         """End the stage of a job here, done or not: its tasks stop."""
         if course.stage is not None and attempt.running.start_time < inf:
             doing, now = course.stage.doing, self._env.now
-            fraction, seconds = self.stage_done(attempt), now - course.since
+            fraction, seconds = self.stage_done(attempt), now - attempt.since
             if doing is not Doing.WORK and seconds > 0.0:
-                self._log.note(attempt.running.attempt, doing, course.since, now, course.saved)
+                self._log.note(attempt.running.attempt, doing, attempt.since, now, course.saved)
             course.interrupt(fraction, attempt.running.placement.cores * seconds)
         self.stop_tasks(attempt)

@@ -10,7 +10,7 @@ from simpy.events import URGENT, Event
 
 from cluster_sim.engine import CHANGE, WALLTIME
 from cluster_sim.errors import InputError, PlacementError
-from cluster_sim.machine.course import Course, CourseProgress
+from cluster_sim.machine.course import WHOLE, Course, CourseProgress, StagedCourse
 from cluster_sim.machine.placement import Placement
 from cluster_sim.machine.running import Running
 from cluster_sim.run.jobs.attempt import REPLANNED, STOPPED, Attempt, Kill
@@ -41,7 +41,7 @@ class Life(Protocol):
     courses: Courses
 
     def set_out(
-        self, job: Job, placement: Placement, course: Course | None, number: int, p_state: int | None, restarts: bool
+        self, job: Job, placement: Placement, course: Course, number: int, p_state: int | None, restarts: bool
     ) -> Running:
         """Give a job its cores for the rest of an attempt."""
         ...
@@ -131,7 +131,7 @@ class JobChanges:
     def _suspend(self, attempt: Attempt) -> None:
         job, running, life, course = attempt.job, attempt.running, self._life, attempt.course
         life.note_loss(job)
-        if course is None:
+        if not isinstance(course, StagedCourse):
             done = self._executor.work_done(attempt)
             course = life.courses.begin(job, len(running.placement.nodes))
             if done > 0.0:  # its first stage was all its work
@@ -170,7 +170,7 @@ class JobChanges:
 
         self._env.at(max(eligibility.end_for(job), self._env.now)).callbacks.append(kill)
 
-    def _count_time(self, course: Course, running: Running) -> None:
+    def _count_time(self, course: StagedCourse, running: Running) -> None:
         """Add to the course how much of its requested time the job has used up on these cores."""
         if running.start_time < inf and 0.0 < running.job.requested_time < inf:
             whole = running.job.on_cores(running.placement.cores).requested_time
@@ -185,7 +185,7 @@ class JobChanges:
             raise PlacementError(f"job {job.job_id} is not suspended")
         life = self._life
         course = life.courses.at_start(job, placement)
-        assert course is not None
+        assert isinstance(course, StagedCourse)
         if placement.cores != suspended.placement.cores and not job.malleable:
             had = suspended.placement.cores
             raise PlacementError(f"job {job.job_id} had {had} cores and is not malleable, {placement!r} has others")
@@ -207,8 +207,7 @@ class JobChanges:
 
     def request(self, job: Job, cores: int) -> Job:
         """Return the job as it asks for that many cores, for as long as it still may run on them."""
-        course = self._life.courses.of(job)
-        return job.on_cores(cores) if course is None else course.request(cores)
+        return self._life.courses.of(job).request(job, cores)
 
     def p_state_of(self, job: Job) -> int | None:
         """Return the p-state that was chosen for a job that holds cores; None: none was."""
@@ -264,11 +263,11 @@ class JobChanges:
                 self._told_at = self._env.now
                 self._request_pass()
 
-    def _check_resize(self, attempt: Attempt, placement: Placement) -> Course:
+    def _check_resize(self, attempt: Attempt, placement: Placement) -> StagedCourse:
         """Return the course of a job that could have these cores. Raises PlacementError if it could not."""
         job, running, course = attempt.job, attempt.running, attempt.course
         who = f"job {job.job_id}"
-        if course is None or not job.malleable:
+        if not isinstance(course, StagedCourse) or not job.malleable:
             raise PlacementError(f"{who} is not malleable: its cores cannot change while it runs")
         if job.exclusive:
             raise PlacementError(f"{who} has its nodes for itself: its cores cannot change")
@@ -276,7 +275,7 @@ class JobChanges:
             raise PlacementError(f"{who} cannot change its cores now")
         if not job.min_cores <= placement.cores <= job.max_cores:
             raise PlacementError(f"{who} can have {job.min_cores} to {job.max_cores} cores, {placement!r} has others")
-        self._machine.cores.check_change(attempt.allocation, placement, course.request(placement.cores))
+        self._machine.cores.check_change(attempt.allocation, placement, course.request(job, placement.cores))
         more = placement.beyond(running.placement)
         budget = self._machine.budget
         p_state = self.p_state_of(job)
@@ -323,18 +322,19 @@ class JobChanges:
         ``limit_s`` is how long it may run at most from its start on, or since it went on, or has these cores.
         """
         job, course, start = running.job, self._course_of(running), running.expected_start
-        if course is None:
+        if not isinstance(course, StagedCourse):
             return start + self.undisturbed(job, work_s, limit_s)
         whole_s = work_s * self._life.time_ratio(running)
-        since = start if running.start_time == inf else self._env.now if course.stage is None else course.since
+        attempt = self._live.holders[job.index]
+        since = start if running.start_time == inf else self._env.now if course.stage is None else attempt.since
         return min(since + course.seconds_ahead(whole_s, start + limit_s - since), start + limit_s)
 
     def can_resize(self, running: Running) -> bool:
         """Return whether a job's cores can be changed: it is malleable, works, and no change of it is under way."""
         course = self._course_of(running)
-        if course is None or not running.job.malleable or course.target is not None or running.start_time == inf:
+        if not isinstance(course, StagedCourse) or course.target is not None or running.start_time == inf:
             return False
-        if running.job.exclusive:  # nobody may join it on what it would give up
+        if not running.job.malleable or running.job.exclusive:  # nobody may join it on what it would give up
             return False
         return course.is_working or course.at_boundary
 
@@ -342,7 +342,7 @@ class JobChanges:
         """Let jobs keep their cores that were to have more, after the part that runs, on a node that breaks down."""
         for attempt in self._live.holders.values() if self._life.courses.wanted else ():
             course = attempt.course
-            if course is not None and course.target is not None and course.target.covers(node):
+            if course.target is not None and course.target.covers(node):
                 self.let_go(attempt.running, course)
                 self._request_pass()
 
@@ -361,7 +361,7 @@ class JobChanges:
         if self._rules.has_power_policy and spared is not None:
             self._news.vacated.append(Spared(spared))
 
-    def at_boundary(self, attempt: Attempt, course: Course) -> Generator[Event, Any, None]:
+    def at_boundary(self, attempt: Attempt, course: StagedCourse) -> Generator[Event, Any, None]:
         """End a part of a job: it says what it asks for, the scheduler decides, and its cores change."""
         running = attempt.running
         job, own = running.job, running.placement.cores
@@ -381,7 +381,7 @@ class JobChanges:
         if attempt.running is not running and not self._rules.after_each_event:
             self._request_pass()  # others may have what it has given up
 
-    def _change_as_planned(self, attempt: Attempt, course: Course) -> None:
+    def _change_as_planned(self, attempt: Attempt, course: StagedCourse) -> None:
         """Give the job the cores that were planned from here on, unless a power cap no longer allows it more."""
         running, target, reserved = attempt.running, course.target, course.reserved
         assert target is not None
@@ -402,7 +402,7 @@ class JobChanges:
         if more is not None:
             budget.slow_down(budget.require(running.job, more, self.p_state_of(running.job)))
 
-    def _change(self, attempt: Attempt, course: Course, placement: Placement) -> None:
+    def _change(self, attempt: Attempt, course: StagedCourse, placement: Placement) -> None:
         """Replace the job's cores by the others; its tasks are stopped."""
         running, allocation, machine = attempt.running, attempt.allocation, self._machine
         self._count_time(course, running)
@@ -429,18 +429,18 @@ class JobChanges:
     def progress(self, running: Running) -> CourseProgress:
         """Return how far a running job is, as its user could know it."""
         course = self._course_of(running)
-        lasted = self._env.now - running.start_time if running.start_time < inf else 0.0
-        if course is None:
+        if not isinstance(course, StagedCourse):
+            lasted = self._env.now - running.start_time if running.start_time < inf else 0.0
             return CourseProgress(0, 1, lasted * running.placement.cores, False, 0)
         lost = course.unsaved_core_s
         if course.is_working:
-            lost += (self._env.now - course.since) * running.placement.cores
+            lost += (self._env.now - self._live.holders[running.job.index].since) * running.placement.cores
         return CourseProgress(course.part, len(course.parts), lost, self.can_resize(running), course.asks)
 
-    def _course_of(self, running: Running) -> Course | None:
-        """Return the course of a job that holds cores; None if all its work is one stage, or it has ended."""
+    def _course_of(self, running: Running) -> Course:
+        """Return the course of a job that holds cores, or has ended."""
         attempt = self._live.holders.get(running.job.index)
-        return None if attempt is None else attempt.course
+        return WHOLE if attempt is None else attempt.course
 
     def _require_running(self, job: Job) -> Attempt:
         attempt = self._live.holders.get(job.index)

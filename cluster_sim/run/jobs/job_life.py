@@ -12,6 +12,7 @@ from simpy.events import Event
 from cluster_sim.engine import WALLTIME, latest
 from cluster_sim.errors import InputError, PlacementError, SimulationError
 from cluster_sim.machine.allocation import Allocation
+from cluster_sim.machine.course import WHOLE, Course, StagedCourse
 from cluster_sim.machine.running import Running
 from cluster_sim.registry import describe
 from cluster_sim.run.jobs.attempt import Attempt, AttemptSteps, Kill
@@ -21,7 +22,6 @@ from cluster_sim.run.jobs.job_changes import JobChanges
 from cluster_sim.workload.jobs import Job, JobState, any_asks
 
 if TYPE_CHECKING:
-    from cluster_sim.machine.course import Course
     from cluster_sim.machine.job_clocks import JobClocks
     from cluster_sim.machine.machine import Machine
     from cluster_sim.machine.placement import Placement
@@ -98,10 +98,10 @@ class JobLife(AttemptSteps):
         pending = self.live.pending
         if pending.get(job.index) is not job:
             self.require_pending(job)
+        course = WHOLE
         if self.courses.wanted:
             course = self.courses.at_start(job, placement)
         else:
-            course = None
             if placement.cores != job.requested_cores:
                 raise PlacementError(f"job {job.job_id} {asks_for(job)}, {placement!r} has {placement.cores}")
         self.set_out(job, placement, course, len(self.attempts.job), p_state)
@@ -112,7 +112,7 @@ class JobLife(AttemptSteps):
         self,
         job: Job,
         placement: Placement,
-        course: Course | None,
+        course: Course,
         number: int,
         p_state: int | None = None,
         restarts: bool = False,
@@ -135,7 +135,7 @@ class JobLife(AttemptSteps):
                 cores.take_back(allocation)
                 raise
         running = self.live.running[job.index] = Running(job, placement, self._env.now, number, memory)
-        if course is not None:
+        if isinstance(course, StagedCourse):
             running.limit_s = course.time_left(placement.cores)
             if restarts:
                 course.restart()
@@ -168,16 +168,16 @@ class JobLife(AttemptSteps):
         if self.job_clocks.chosen:
             self.job_clocks.begin(running.job)
         self.machine.power.load(attempt.allocation)
-        if attempt.course is None:
-            self.executor.start_tasks(attempt)
-        else:
+        if isinstance(attempt.course, StagedCourse):
             self.executor.begin_stage(attempt, attempt.course)
+        else:
+            self.executor.start_tasks(attempt)
         for hear in self._hub.started:
             hear(running.job)
         if self._rules.enforce_walltime:
             self.limit(attempt)
 
-    def go_on(self, attempt: Attempt, course: Course) -> Generator[Event, Any, bool]:
+    def go_on(self, attempt: Attempt, course: StagedCourse) -> Generator[Event, Any, bool]:
         """End the stage of a job, if it is in one, and begin the next; return whether there is one."""
         if course.stage is not None:
             self.executor.complete_stage(attempt, course)
@@ -199,9 +199,7 @@ class JobLife(AttemptSteps):
 
     def communicate(self, attempt: Attempt) -> None:
         """Start what the tasks of a job exchange after their end, if they have not yet."""
-        volume = self._volume(attempt.job)
-        if attempt.course is not None:
-            volume *= attempt.course.to_exchange
+        volume = self._volume(attempt.job) * attempt.course.to_exchange
         nodes = attempt.running.placement.nodes
         if not attempt.transfers and volume > 0.0 and len(nodes) > 1:
             transfer = self._network.transfer(nodes, volume / len(nodes))
@@ -224,16 +222,16 @@ class JobLife(AttemptSteps):
         job, course = attempt.job, attempt.course
         attempt.running.has_ended = True
         if kill is not None:
-            if course is None:
-                stopped = Stopped(kill.outcome, self.executor.work_done(attempt), kill.reason)
-            else:
+            if isinstance(course, StagedCourse):
                 self.executor.cut_short(attempt, course)
                 stopped = Stopped(kill.outcome, course.done, kill.reason, course.unsaved_core_s)
+            else:
+                stopped = Stopped(kill.outcome, self.executor.work_done(attempt), kill.reason)
             self.attempts.stopped[attempt.running.attempt] = stopped
         self.vacate(attempt)
         if kill is None:
             self.attempts.completed(job)
-            if course is not None:
+            if course is not WHOLE:
                 self.courses.forget(job)
         elif self._waits_again(job, kill):
             self._queue_again(job)
@@ -246,9 +244,7 @@ class JobLife(AttemptSteps):
     def _waits_again(self, job: Job, kill: Kill) -> bool:
         """Return whether a job whose attempt was stopped joins the queue again."""
         if kill.outcome is AttemptEnd.FAILED:
-            course = self.courses.of(job)
-            saved = 0.0 if course is None else course.saved
-            return self._failures is not None and self._failures.allows_another(job, saved)
+            return self._failures is not None and self._failures.allows_another(job, self.courses.of(job).saved)
         return kill.outcome in (AttemptEnd.REQUEUED, AttemptEnd.PREEMPTED)
 
     def vacate(self, attempt: Attempt) -> None:
@@ -261,13 +257,13 @@ class JobLife(AttemptSteps):
             for transfer in attempt.transfers:
                 # It exchanges nothing more for now; if it is suspended, it keeps what it has exchanged.
                 left, begun = self._network.cancel(transfer), self.courses.of(job)
-                if begun is not None and left is not None:
+                if begun is not WHOLE and left is not None:
                     begun.to_exchange = left * len(running.placement.nodes) / self._volume(job)
             self.machine.power.unload(attempt.allocation)
         self.machine.cores.give_back(attempt.allocation)
         for hear in self._hub.vacated:
             hear(running)
-        if course is not None:
+        if isinstance(course, StagedCourse):
             self.changes.let_go(running, course)
             course.at_boundary, course.asks = False, 0  # one that is suspended there goes on with its next part
         if self.job_clocks.chosen:
@@ -300,9 +296,7 @@ class JobLife(AttemptSteps):
 
     def _queue_again(self, job: Job) -> None:
         self.note_loss(job)
-        course = self.courses.of(job)
-        if course is not None:
-            course.go_back()
+        self.courses.of(job).go_back()
         self.attempts.requeued(self._env.now, job)
         self._admission.readmit(job)
 
@@ -322,7 +316,6 @@ class JobLife(AttemptSteps):
         elif suspended is not None:
             job, kill = suspended.job, Kill(reason, outcome)
             course = self.courses.of(job)
-            assert course is not None
             stopped = Stopped(kill.outcome, course.done, kill.reason, course.unsaved_core_s, self._env.now)
             self.attempts.stopped[suspended.attempt] = stopped
             if kill.outcome in (AttemptEnd.PREEMPTED, AttemptEnd.CANCELLED):
