@@ -149,7 +149,7 @@ def simulate(
     result.cautions = result.cautions.leaving_out(warned)
     machine = simulation.platform
     specs = settings.specs()
-    if getattr(simulation.scheduler, "power_policy", None) is not None:
+    if simulation.traits.power_policy is not None:
         specs["power_policy"] = scheduler  # which brings its own
     result.meta |= specs | {
         "scheduler": scheduler,

@@ -91,13 +91,12 @@ def of_inputs(
 
 def of_simulation(simulation: RecordedRun, workload: Workload | None = None) -> list[str]:
     """List what a simulation that has not run assumes; ``workload`` stands in place of its own, which may be without jobs."""
-    power, scheduler = simulation.power_policy, simulation.scheduler
     return of_inputs(
         simulation.platform,
         simulation.workload if workload is None else workload,
         simulation.power_model,
-        switches=power is not None and getattr(power, "switches", True),
-        memory=scheduler is not None and scheduler.memory,
+        switches=simulation.power_policy is not None and simulation.power_traits.switches,
+        memory=simulation.scheduler is not None and simulation.scheduler.memory,
     )
 
 

@@ -34,7 +34,9 @@ class RecordedRun(Protocol):
     life: Any  #: With the ``courses`` of jobs that have some.
     view: Any  #: What the scheduler sees.
     scheduler: Any
+    traits: Any  #: What the scheduler declares of itself.
     power_policy: Any
+    power_traits: Any  #: What the power policy declares of itself.
     power_model: Any
     network: Any
     accounts: Any

@@ -186,7 +186,7 @@ def traits_of(policy: object, base: Policy) -> Policy:
     if isinstance(policy, type(base)):
         return policy
     for name, default in vars(type(base)).items():
-        if isinstance(default, bool):
+        if not (name.startswith("_") or callable(default)):
             setattr(base, name, getattr(policy, name, default))
     return base
 

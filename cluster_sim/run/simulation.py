@@ -116,7 +116,8 @@ class Simulation:
             scheduler = cast("Scheduler", sibling("schedulers").make_scheduler(scheduler))
         if isinstance(power, str):
             power = cast("PowerPolicy", sibling("schedulers").make_power_policy(power))
-        own_power: PowerPolicy | None = getattr(scheduler, "power_policy", None)
+        self.traits = traits_of(scheduler, Scheduler())  #: What the scheduler declares of itself.
+        own_power = self.traits.power_policy
         if own_power is not None:
             if not (power is None or isinstance(power, sibling("schedulers").AlwaysOn)):
                 who = f"always-on, or none, beside {describe(scheduler)}, which switches nodes itself"
@@ -155,7 +156,7 @@ class Simulation:
         self.workload = workload
         self.scheduler = scheduler
         self.power_policy = power
-        self._traits = traits_of(scheduler, Scheduler())
+        self.power_traits = traits_of(power, PowerPolicy())  #: What the power policy declares of itself.
         self.seed = seed
         self.enforce_walltime = enforce_walltime
         self.until = None if until is None else _time_to_stop(until)
@@ -180,7 +181,7 @@ class Simulation:
         self.attempts = Attempts(len(workload))
         self.decision_log = DecisionLog() if explain else None
         #: What is kept of why jobs wait, where there is no log.
-        self.kept_back = KeptBack(getattr(scheduler, "head_alone_delays", False))
+        self.kept_back = KeptBack(self.traits.head_alone_delays)
         self._told: set[str] = set()  #: Kinds of cautions that the user has been warned of.
         self.stopped_at = self.until  #: Up to when the caller wants the records; None: to the last completion.
         self.machine = self._make_machine(models, reservations)
@@ -193,7 +194,7 @@ class Simulation:
             self.news,
             scheduler,
             power,
-            traits_of(power, PowerPolicy()),
+            self.power_traits,
             self.kept_back,
             after_each_event,
         )  # fmt: skip
@@ -230,7 +231,7 @@ class Simulation:
         rng = None
         if [kind for kind in platform.node_types if kind.transitions.switch_on_distribution]:
             rng = np.random.default_rng(np.random.SeedSequence(self.seed).spawn(2)[1])
-        by_request = not self._traits.keeps_reservations
+        by_request = not self.traits.keeps_reservations
         eligibility = eligibility_of(platform, columns, reservations, by_request=by_request)
         machine = Machine(self.env, platform, models, quirks=self.quirks, rng=rng, eligibility=eligibility)
         cores = machine.cores
@@ -241,7 +242,7 @@ class Simulation:
     def _make_life(self, after_each_event: bool) -> None:
         """Make what takes jobs from their submission to their end, and the views of it for policies."""
         machine, live, workload, columns = self.machine, self.live, self.workload, self.jobs.columns
-        traits = self._traits
+        traits = self.traits
         reference = workload.reference_gflops
         work = Work(columns, self.platform.fastest_ops_per_s if reference is None else reference * 1e9)
         # Even where nothing contends, node orders look at the bandwidth that running tasks ask for.
@@ -267,14 +268,12 @@ class Simulation:
             machine, self.jobs, live, executor, self.network, self.admission, self.attempts, job_clocks,
             rules, self.failures, self.request_pass, self.news, self.decision_log,
         )  # fmt: skip
-        spec = str(getattr(self.power_policy, "spec", ""))
-        policy = type(self.power_policy).__name__
         self._about = About(
             self.scheduler is None or traits.memory,
             self.decision_log is not None,
             self.accounts,
             workload.aliases,
-            "the power policy" if self.power_policy is None else spec.partition(":")[0] or policy,
+            "the power policy" if self.power_policy is None else describe(self.power_policy).partition(":")[0],
             self.seed,
             self.quirks,
         )
@@ -282,7 +281,9 @@ class Simulation:
         self.power_view = self.view  #: What the power policy sees of the run: what the scheduler does, or more.
         if not traits.clairvoyant and self.power_policy is not None and self.power_policy.clairvoyant:
             self.power_view = self.clairvoyant_view()
-        control = PowerControl(machine, live, self.admission, job_clocks, self.request_pass, policy)
+        control = PowerControl(
+            machine, live, self.admission, job_clocks, self.request_pass, type(self.power_policy).__name__
+        )
         #: Carry out what a policy decides, see :meth:`~cluster_sim.run.dispatcher.Dispatcher.apply`.
         self.apply = Dispatcher(
             self.life,

@@ -15,7 +15,7 @@ import numpy as np
 
 from cluster_sim.errors import ClusterSimError, FormatError
 from cluster_sim.machine.eligibility import Eligibility, eligibility_of
-from cluster_sim.machine.reason import FITS, LACKING, ReasonKind
+from cluster_sim.machine.reason import LACKING, ReasonKind
 from cluster_sim.platform.hardware import is_number
 from cluster_sim.run.decision_log import KeptBackRow, ToldRow
 from cluster_sim.run.jobs.attempts import Absence
@@ -99,8 +99,7 @@ class Conditions:
             {
                 name: columns[name]
                 for name, nothing in REQUESTS.items()
-                if (name != MIN_CORES or getattr(simulation.scheduler, "chooses_cores", False))
-                and (columns[name] != nothing).any()
+                if (name != MIN_CORES or simulation.traits.chooses_cores) and (columns[name] != nothing).any()
             },
             simulation.view.planning.counts_memory,
             tuple(
@@ -124,7 +123,7 @@ class Conditions:
             kept_back=tuple(kept.rows),
             told=tuple(kept.told),
             capped=tuple((job, *spell) for job, several in budget.kept_back.items() for spell in several),
-            keeps_back=getattr(simulation.scheduler, "keeps_back", FITS).kind,
+            keeps_back=simulation.traits.keeps_back.kind,
             power_caps=tuple(budget.limits) if budget.kept_back else (),
         )
 
