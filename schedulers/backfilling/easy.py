@@ -178,7 +178,7 @@ class EasyBackfilling(Backfilling):
         by_number = partial(CountedPlan, self._where, self._timeline)
         if self._counted:
             return by_number
-        return lambda: NodePlan(self._where, self._timeline, by_number(), self._pinned)
+        return partial(NodePlan, self._where, self._timeline, by_number, self._pinned)
 
     def schedule(self, view: View) -> Iterable[Decision]:
         """Hold a pass: over the whole queue only if something else has happened than that jobs came."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -30,11 +31,11 @@ class NodePlan:
     number says that. *Pinned*: the promise is of certain cores of certain nodes, and these are not touched.
     """
 
-    def __init__(self, where: NodeChoice, timeline: Timeline, by_number: PlanOfOne, pinned: bool):
+    def __init__(self, where: NodeChoice, timeline: Timeline, by_number: Callable[[], PlanOfOne], pinned: bool):
         self._where = where
         self._view = where.view
         self._timeline = timeline
-        self._by_number = by_number  # for as long as the promised job is counted, or none is promised
+        self._by_number = by_number()  # for as long as the promised job is counted, or none is promised
         self._pinned = pinned
         self._head: Job | None = None  # the promised job
         self._shadow = math.inf
