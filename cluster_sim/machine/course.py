@@ -74,6 +74,8 @@ class Course:
     stage: Stage | None = Stage(Doing.WORK, 1.0, 0.0)  #: What its tasks do now; None: nothing.
     target: Placement | None = None  #: The cores on which it does its next part, if these are others,
     reserved: Allocation | None = None  #: and what it holds for that already.
+    asks = 0  #: Cores that it asks for, for its next part; 0: it asks for no others.
+    at_boundary = False  #: True if it has just come to the end of a part that is not the last.
     unsaved_core_s = 0.0  #: Core-seconds of work since the last checkpoint.
     to_exchange = 1.0  #: Part of what its tasks exchange when all work is done that they still have to.
 
@@ -82,9 +84,20 @@ class Course:
         """Return whether its tasks do work, rather than make a checkpoint, restart or change their number."""
         return self.stage is not None and self.stage.doing is Doing.WORK
 
+    def begin(self, whole_s: float) -> Stage | None:
+        """Begin the next stage on cores on which all work takes ``whole_s``; None if nothing is left to do."""
+        return self.stage
+
     def request(self, job: Job, cores: int) -> Job:
         """Return the job as it asks for what is left of it: that many cores, for the rest of its time."""
         return job.on_cores(cores)
+
+    def time_left(self, job: Job, cores: int) -> float:
+        """Return how long the job may run on that many cores by its request, s."""
+        return job.on_cores(cores).requested_time
+
+    def restart(self) -> None:
+        """Go on from a checkpoint, or on other cores than before: that takes time first."""
 
     def go_back(self) -> None:
         """Lose what no checkpoint holds; another attempt begins with the last checkpoint, or from nothing."""
@@ -103,8 +116,6 @@ class StagedCourse(Course):
         self.costs = costs
         self.stage = None
         self._whole_s = 0.0  # how long all the work takes, as it was when the stage began
-        self.asks = 0  #: Cores that it asks for, for its next part; 0: it asks for no others.
-        self.at_boundary = False  #: True if it has just come to the end of a part that is not the last.
         self.used = 0.0  #: Part of its requested time that it has used up.
         self._part, self._left = 0, parts[0].share
         self._checkpointed = (0, parts[0].share)
@@ -129,7 +140,6 @@ class StagedCourse(Course):
         return self.job.in_parts
 
     def begin(self, whole_s: float) -> Stage | None:
-        """Begin the next stage on cores on which all work takes ``whole_s``; None if nothing is left to do."""
         if whole_s != self._whole_s:
             self._whole_s = whole_s
             interval, growth = self.costs.interval, self.costs.growth
@@ -215,16 +225,14 @@ class StagedCourse(Course):
             ahead.complete(0.0)
         return seconds
 
-    def time_left(self, cores: int) -> float:
-        """Return how long it may run on that many cores by its request, s."""
+    def time_left(self, job: Job, cores: int) -> float:
         whole = self.job.on_cores(cores).requested_time
         return whole if whole == inf else max(whole * (1.0 - self.used), 0.0)
 
     def request(self, job: Job, cores: int) -> Job:
-        return self.job.asking(cores, self.time_left(cores))
+        return self.job.asking(cores, self.time_left(job, cores))
 
     def restart(self) -> None:
-        """Go on from a checkpoint, or on other cores than before: that takes time first."""
         self._overheads = [stage for stage in self._overheads if stage.doing is not Doing.RESTART]
         if self.costs.restart > 0.0:
             self._overheads.append(Stage(Doing.RESTART, 0.0, self.costs.restart))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import simpy
 
 from cluster_sim.engine import EagerProcess, Environment
-from cluster_sim.machine.course import Course, StagedCourse
+from cluster_sim.machine.course import WHOLE, Course
 from cluster_sim.run.jobs.attempts import AttemptEnd
 
 if TYPE_CHECKING:
@@ -47,8 +47,8 @@ class AttemptSteps:
         """Begin the tasks of a job, whose nodes are ready."""
         raise NotImplementedError
 
-    def go_on(self, attempt: Attempt, course: StagedCourse) -> Generator[Event, Any, bool]:
-        """End the stage of a job and begin the next; return whether there is one."""
+    def go_on(self, attempt: Attempt) -> Generator[Event, Any, bool]:
+        """End the stage of a job that has several, and begin the next; return whether there is one."""
         raise NotImplementedError
 
     def communicate(self, attempt: Attempt) -> None:
@@ -67,6 +67,8 @@ class Attempt(EagerProcess):
     have changed.
     """
 
+    since = inf  #: When its present stage began, s.
+
     def __init__(
         self,
         env: Environment,
@@ -80,7 +82,6 @@ class Attempt(EagerProcess):
         self.running = running
         self.allocation = allocation
         self.course = course
-        self.since = inf  #: When its present stage began, s.
         self.groups: Sequence[Event] = ()  #: What its tasks run as: one event, or a group on each channel.
         self.transfers: Sequence[Event] = ()  #: What its tasks exchange when they have ended: one, or nothing.
         self.whole_s: float | None = None  #: How long all its work takes on these cores, once somebody has asked, s.
@@ -99,12 +100,12 @@ class Attempt(EagerProcess):
                     # Waiting for a group that has ended already costs nothing, so this joins them in any order.
                     for group in self.groups:  # noqa: UP028 - these are events, not a generator to delegate to
                         yield group
-                    if isinstance(self.course, StagedCourse) and (yield from steps.go_on(self, self.course)):
+                    if self.course is not WHOLE and (yield from steps.go_on(self)):
                         continue
                     if steps.communicates:
                         steps.communicate(self)
-                    for transfer in self.transfers:  # noqa: UP028 - as the groups
-                        yield transfer
+                        for transfer in self.transfers:  # noqa: UP028 - as the groups
+                            yield transfer
                     break
                 except simpy.Interrupt as interrupt:
                     if interrupt.cause is not REPLANNED:

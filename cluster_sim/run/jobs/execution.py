@@ -170,9 +170,9 @@ class Executor:
 
     # ------------------------------------------------------------------ stages
 
-    def begin_stage(self, attempt: Attempt, course: StagedCourse) -> bool:
+    def begin_stage(self, attempt: Attempt) -> bool:
         """Begin the next stage of a job's tasks; return whether there is one."""
-        if course.begin(self.whole_seconds(attempt)) is None:
+        if attempt.course.begin(self.whole_seconds(attempt)) is None:
             return False
         self.start_tasks(attempt)
         return True

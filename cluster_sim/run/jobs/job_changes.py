@@ -254,7 +254,7 @@ class JobChanges:
             self._make_room_for(running, placement)
             self._executor.cut_short(attempt, course)
             self._change(attempt, course, placement)
-            self._executor.begin_stage(attempt, course)
+            self._executor.begin_stage(attempt)
             attempt.interrupt(REPLANNED)
             gives_up = running.placement.beyond(placement) is not None
             someone = self._live.pending or self._live.suspended or self._rules.has_power_policy
@@ -420,7 +420,7 @@ class JobChanges:
         if self._rules.has_power_policy:
             self._news.vacated.append(running)
         self._news.resumed.append(other)
-        other.limit_s = course.time_left(placement.cores)
+        other.limit_s = course.time_left(running.job, placement.cores)
         course.reconfigure()
         self._life.limit(attempt)
 

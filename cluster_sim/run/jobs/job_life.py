@@ -135,11 +135,11 @@ class JobLife(AttemptSteps):
                 cores.take_back(allocation)
                 raise
         running = self.live.running[job.index] = Running(job, placement, self._env.now, number, memory)
-        if isinstance(course, StagedCourse):
-            running.limit_s = course.time_left(placement.cores)
+        if course is not WHOLE:
+            running.limit_s = course.time_left(job, placement.cores)
             if restarts:
                 course.restart()
-        if budget.is_set:
+        if slower:
             budget.slow_down(slower)  # not before nothing can be refused any more
         are_ready = machine.nodes.all_on or machine.nodes.has_ready_nodes(placement)
         if not are_ready:
@@ -168,23 +168,25 @@ class JobLife(AttemptSteps):
         if self.job_clocks.chosen:
             self.job_clocks.begin(running.job)
         self.machine.power.load(attempt.allocation)
-        if isinstance(attempt.course, StagedCourse):
-            self.executor.begin_stage(attempt, attempt.course)
-        else:
+        if attempt.course is WHOLE:
             self.executor.start_tasks(attempt)
+        else:
+            self.executor.begin_stage(attempt)
         for hear in self._hub.started:
             hear(running.job)
         if self._rules.enforce_walltime:
             self.limit(attempt)
 
-    def go_on(self, attempt: Attempt, course: StagedCourse) -> Generator[Event, Any, bool]:
-        """End the stage of a job, if it is in one, and begin the next; return whether there is one."""
+    def go_on(self, attempt: Attempt) -> Generator[Event, Any, bool]:
+        """End the stage of a job that has several, if it is in one, and begin the next; return whether there is one."""
+        course = attempt.course
+        assert isinstance(course, StagedCourse)
         if course.stage is not None:
             self.executor.complete_stage(attempt, course)
         if course.at_boundary:
             yield from self.changes.at_boundary(attempt, course)
             course.at_boundary = False
-        return course.stage is None and self.executor.begin_stage(attempt, course)
+        return course.stage is None and self.executor.begin_stage(attempt)
 
     def limit(self, attempt: Attempt) -> None:
         """Have a job killed when it has run as long as it may, where walltimes are enforced."""
@@ -263,7 +265,7 @@ class JobLife(AttemptSteps):
         self.machine.cores.give_back(attempt.allocation)
         for hear in self._hub.vacated:
             hear(running)
-        if isinstance(course, StagedCourse):
+        if course is not WHOLE:
             self.changes.let_go(running, course)
             course.at_boundary, course.asks = False, 0  # one that is suspended there goes on with its next part
         if self.job_clocks.chosen:
