@@ -1,14 +1,15 @@
-"""DeepShutdown's agent as its authors ran it: ``python -m studies.as_run_study [INPUTS] --out FOLDER [--iterations N]``.
+"""DeepShutdown's agent as its authors ran it: ``python -m studies.as_run_study [INPUTS] --out FOLDER [--seeds N]``.
 
 The paper's text (``examples/training/deepshutdown-as-published.yaml``) and the authors' public program differ in six ways. Each
 way is tried alone, then all together, which is ``deepshutdown-as-run.yaml``; the scale of the reward is tried apart. All have the
 same number of iterations, of the same number of days, drawn from the 48 days of Taurus that the authors released. Then each agent
-plays six of these days with drawn actions. Trainings that are there are not made again. The tables stand in
-docs/results/what-the-authors-ran/deepshutdown.md.
+plays six of these days with drawn actions, and so does the agent with which its training began: the control. Trainings and rows
+that are there are not made again. The tables stand in docs/results/what-the-authors-ran/deepshutdown.md.
 """
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -18,11 +19,12 @@ import numpy as np
 import pandas as pd
 
 from cluster_sim.files.atomic import atomic_files
-from learning.tasks.episodes import Episode, Whole, spread
+from learning.algorithms.rollouts import collect
+from learning.tasks.episodes import Episode, spread
 from learning.training.agent import Agent
 from learning.training.configuration import Config, read_config
-from learning.training.inputs import all_days, environment_on
-from learning.training.training import last
+from learning.training.inputs import MakeEnvironment, all_days
+from learning.training.training import last, untrained
 from learning.training.training_seeds import train
 from studies.shutdown_study import INPUTS
 
@@ -44,6 +46,9 @@ CONTROL: dict[str, dict[str, Any]] = {SCALE: {"environment": {"reward": "as-publ
 """Control of ``reward``: the text's reward over the 21,000 W that 168 cores draw at most without jobs, and nothing else."""
 MINIBATCHES = 16
 PLAYED = 6
+LAST = 5
+"""Updates whose mean tells how a training ended."""
+ROW = "row.json"
 
 
 def training(changes: list[str], inputs: Path, iterations: int, days: int, seed: int) -> Config:
@@ -74,67 +79,75 @@ def acts(agent: Agent, config: Config, days: list[Episode]) -> dict[str, float]:
     ``return``; ``changed`` and ``most frequent``, in % of the minutes: another number of nodes is reserved than before, and the
     number that is reserved most often; ``reserved``, how many nodes are.
     """
+    make = MakeEnvironment.of(config.environment)
+    network = agent.build(make().maker)
     rows = []
-    for seed, day in enumerate(days):
-        environment = environment_on(config.environment, Whole(day.platform, day.workload, **day.rules()))
-        network, rng = agent.build(environment.maker), np.random.default_rng(seed)
-        observation, _ = environment.reset(seed=seed)
-        numbers, total, over = [], 0.0, False
-        while not over:
-            action, _ = network.decide(observation, None, rng)
-            observation, reward, terminated, truncated, _ = environment.step(action)
-            numbers.append(action)
-            total += float(reward)
-            over = terminated or truncated
-        reserved = np.array(numbers)
+    for played in collect(make, network, range(len(days)), group=len(days), options=[{"episode": day} for day in days]):
+        numbers = played.actions.tolist()
         rows.append(
             {
-                "return": total,
-                "changed": 100.0 * float((np.diff(reserved) != 0).mean()),
+                "return": played.reward,
+                "changed": 100.0 * float((np.diff(numbers) != 0).mean()),
                 "most frequent": 100.0 * Counter(numbers).most_common(1)[0][1] / len(numbers),
-                "reserved": float(reserved.mean()),
+                "reserved": float(np.mean(numbers)),
             }
         )
     return {str(name): float(mean) for name, mean in pd.DataFrame(rows).mean().items()}
 
 
-def row_of(name: str, folder: Path, config: Config, last_ones: int) -> dict[str, Any]:
-    """Return what a training logged, in the first update and in the mean of the last ``last_ones``, and how its agent acts."""
+def row_of(name: str, folder: Path, config: Config) -> dict[str, Any]:
+    """Return what a training logged, in the first update and in the mean of the last ones, and how its agent acts.
+
+    ``better`` is by how many % the return of its six days is above that of the agent with which the training began.
+    """
     logged = pd.read_csv(folder / "metrics.csv")
-    end = logged.tail(last_ones)
+    end = logged.tail(LAST)
     days = spread(all_days(config.environment), PLAYED)
+    trained, began = acts(last(folder), config, days), acts(untrained(config), config, days)
     return {
         "way": name,
         "seed": config.seed,
         "explained variance, first": float(logged["train/explained_variance"].dropna().iloc[0]),
         "explained variance, last": float(end["train/explained_variance"].mean()),
         "entropy, last": -float(end["train/entropy_loss"].mean()),
-        "return, first": float(logged["rollout/ep_rew_mean"].head(last_ones).mean()),
+        "return, first": float(logged["rollout/ep_rew_mean"].head(LAST).mean()),
         "return, last": float(end["rollout/ep_rew_mean"].mean()),
         "updates": float(logged["train/n_updates"].iloc[-1]),
-        **acts(last(folder), config, days),
+        **trained,
+        "better": 100.0 * (trained["return"] - began["return"]) / abs(began["return"]),
     }
+
+
+def over_seeds(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return of each way the mean of each number over the seeds, and the least and the greatest."""
+    by_way = rows.drop(columns="seed").groupby("way", sort=False)
+    return by_way.agg(["mean", "min", "max"])
 
 
 @click.command()
 @click.argument("inputs", type=click.Path(path_type=Path, exists=True, file_okay=False), default=INPUTS)
 @click.option("--out", required=True, type=click.Path(path_type=Path, file_okay=False), help="Trainings and tables.")
-@click.option("--iterations", type=click.IntRange(1), default=15, show_default=True, help="Of each training.")
+@click.option("--iterations", type=click.IntRange(1), default=20, show_default=True, help="Of each training.")
 @click.option("--days", type=click.IntRange(1), default=1, show_default=True, help="Of an iteration.")
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of each training.")
-def main(inputs: Path, out: Path, iterations: int, days: int, seed: int) -> None:
+@click.option("--seeds", type=click.IntRange(1), default=3, show_default=True, help="Trainings of each way.")
+def main(inputs: Path, out: Path, iterations: int, days: int, seeds: int) -> None:
     """Train each way alone, all together, and the scale of the reward apart, and print what came out."""
     ways = {TEXT: [], AS_RUN: list(CHANGES), **{name: [name] for name in CHANGES | CONTROL}}
     rows = []
-    for name, changes in ways.items():
-        config = training(changes, inputs, iterations, days, seed)
-        folder = out / f"seed-{seed}" / name.replace(" ", "-")
-        train(config, folder, resume=True)
-        rows.append(row_of(name, folder, config, min(5, iterations)))
-        click.echo(f"{name}: {rows[-1]}")
-    with atomic_files(out / f"seed-{seed}.csv") as aside:
-        pd.DataFrame(rows).to_csv(aside(out / f"seed-{seed}.csv"), index=False)
-    click.echo(pd.DataFrame(rows).to_string(index=False, float_format=lambda number: f"{number:.3g}"))
+    for seed in range(seeds):
+        for name, changes in ways.items():
+            folder = out / f"seed-{seed}" / name.replace(" ", "-")
+            config = training(changes, inputs, iterations, days, seed)
+            train(config, folder, resume=True)
+            if not (folder / ROW).exists():
+                with atomic_files(folder / ROW) as aside:
+                    aside(folder / ROW).write_text(json.dumps(row_of(name, folder, config)))
+            rows.append(json.loads((folder / ROW).read_text()))
+            click.echo(f"{name}: {rows[-1]}")
+    table = pd.DataFrame(rows)
+    with atomic_files(out / "rows.csv") as aside:
+        table.to_csv(aside(out / "rows.csv"), index=False)
+    click.echo(over_seeds(table).T.to_string(float_format=lambda number: f"{number:.4g}"))
 
 
 if __name__ == "__main__":
