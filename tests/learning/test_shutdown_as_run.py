@@ -14,10 +14,12 @@ COSTS = PowerTransitions(switch_on_s=60.0, switch_on_w=125.0, switch_off_s=180.0
 COLUMNS = ("submit_time", "requested_cores", "requested_time", "recorded_run_time", "user")
 
 
-def environment(nodes: int, *rows: tuple[float, int, float, float, str], **options: str) -> NodeShutdown:
-    """Nodes of one core that draw 95 W idle, all on at first, and these jobs; a decision a minute."""
+def environment(
+    nodes: int, *rows: tuple[float, int, float, float, str], cores: int = 1, **options: str
+) -> NodeShutdown:
+    """Nodes that draw 95 W idle, all on at first, and these jobs; a decision a minute."""
     power = {"static_w": 95.0, "dynamic_w": 95.0, "min_power": 1.0}
-    machine = Platform.homogeneous(nodes=nodes, cores=1, power=power, transitions=COSTS)
+    machine = Platform.homogeneous(nodes=nodes, cores=cores, power=power, transitions=COSTS)
     columns = dict(zip(COLUMNS, map(list, zip(*rows, strict=True)), strict=True))
     given = {"observation": "as-published", "reward": "as-run", **options}
     env = NodeShutdown(
@@ -41,6 +43,14 @@ def test_the_reward_of_the_program_by_hand() -> None:
     one, both = (95.0 + 101.0) / 250.0, 2 * 101.0 / 250.0
     assert rewards[300] == pytest.approx([-one, -both, -both, -101.0 / 250.0, 0.0, -0.5, 0.0, 0.0])
     assert rewards[360] == pytest.approx([-one, -both, -both, -101.0 / 250.0, 0.0, -0.5, -0.5, 0.0])
+
+
+def test_idle_cores_of_a_computing_node_waste_nothing_in_the_program() -> None:
+    """A node of two cores runs a job on one: the text's reward by core counts half of its 95 W, the program's nothing."""
+    for reward, paid in (("as-run", 0.0), ("as-published", 47.5)):
+        env = environment(1, (0.0, 1, 900.0, 900.0, "a"), reward=reward, cores=2)
+        env.step(0)
+        assert env.step(0)[1] == pytest.approx(-paid)
 
 
 def test_a_scaled_reward_of_the_text_by_hand() -> None:

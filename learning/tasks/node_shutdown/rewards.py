@@ -53,19 +53,20 @@ class WasteAndLateJobs(OfWaste):
 
 @shutdown_rewards.register("as-run")
 class WasteAndLateJobsAsRun(OfWaste):
-    """-(watts wasted + cores of late jobs) / cores of the machine, as the authors' program has it (``_get_reward``).
+    """-(watts wasted by nodes + cores of late jobs) / cores of the machine, as the authors' program has it (``_get_reward``).
 
-    Watts count in the greatest watts that a core draws without a job (125 W on Taurus, while it boots), as a mean over the
-    step. A return of a day lies between -1440 and 0 on Taurus, if no job is late. ``late`` says which jobs count that have
-    waited ``tau`` times their requested time at the end of a step: ``startable`` ones, as in the program, that could start if no
-    node were reserved, while one is (:func:`startable`); or ``all`` of the queue, as in the paper.
+    Idle cores of a computing node waste nothing. Watts count in the greatest watts that a core draws without a job (125 W on
+    Taurus, while it boots), as a mean over the step. A return of a day lies between -1440 and 0 on Taurus, if no job is late.
+    ``late`` says which jobs count that have waited ``tau`` times their requested time at the end of a step: ``startable`` ones,
+    as in the program, that could start if no node were reserved, while one is (:func:`startable`); or ``all`` of the queue, as
+    in the paper.
     """
 
     _maker: Reservations
 
     @checked
     def __init__(self, late: Annotated[Literal["startable", "all"], Doc("late jobs that count")] = "startable"):
-        super().__init__("core")
+        super().__init__("node")
         self._late = late
 
     def begin(self, simulation: Simulation, maker: DecisionMaker) -> None:
