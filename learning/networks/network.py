@@ -81,6 +81,8 @@ class Network(nn.Module):
         action_count: A, the number of actions.
     """
 
+    #: Whether the columns of the logits are the actions, in their order.
+    columns_are_actions = True
     #: Whether its output depends on earlier observations of the episode.
     recurrent = False
 

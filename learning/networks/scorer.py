@@ -119,6 +119,8 @@ class Scorer(Network):
     Raises InputError for an observation without action rows.
     """
 
+    columns_are_actions = False
+
     def __init__(self, observation_space: Any, action_count: int, hidden: int, activation: ActivationName):
         super().__init__(observation_space, action_count)
         if set(self.shapes) != {ROWS, STATE} or len(self.shapes[ROWS]) != 2 or self.shapes[ROWS][0] != action_count:

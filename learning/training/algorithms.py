@@ -71,7 +71,21 @@ def make_algorithm(config: Config, network: Network) -> Algorithm:
         config.seed,
         **more,
     )
+    if getattr(algorithm.options, "learning_masks", "acting") == "last-decision":
+        _check_that_the_last_waits(config, network)
     return algorithm
+
+
+def _check_that_the_last_waits(config: Config, network: Network) -> None:
+    """Raise InputError unless the last column of the network's logits is the action that waits."""
+    where = "algorithm, options, learning_masks"
+    environment = config.environment
+    if environment.kind != "job-node" or environment.options.get("wait", "no") == "no":
+        expected = "acting, unless the last action waits (environment of kind job-node with the option wait)"
+        raise InputError(where, expected, "last-decision")
+    if not network.columns_are_actions:
+        expected = "acting, unless the network has a column for each action, such as as-published"
+        raise InputError(where, expected, f"last-decision with {config.network}")
 
 
 def constraint_of(keys: AlgorithmKeys) -> ConstraintOptions | None:

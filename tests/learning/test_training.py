@@ -373,6 +373,18 @@ def test_every_reward_of_job_node_is_about_a_metric() -> None:
         ({"environment": {"options": {"power": 3}}}, "options, power: expected a text, found 3"),
         ({"environment": {"options": {"memory": "maybe"}}}, "options, memory: expected True or False, found maybe"),
         ({"environment": {"options": {"flat": True}}}, "environment, options: expected one of placements"),
+        (
+            {"algorithm": {"options": {"learning_masks": "last-decision"}}},
+            r"options, learning_masks: expected acting, unless the last action waits \(.*\), found last-decision",
+        ),
+        (
+            {
+                "algorithm": {"options": {"learning_masks": "last-decision"}},
+                "environment": {"options": {"wait": 1.0}},
+                "network": "scorer",
+            },
+            "expected acting, unless the network has a column for each action, .* found last-decision with scorer",
+        ),
     ],
 )
 def test_what_is_wrong_ends_in_a_line(tmp_path: Path, changes: dict[str, Any], told: str) -> None:
