@@ -137,7 +137,8 @@ class Option:
                         return number
         if str in self.kinds or not (self.kinds or self.choices):
             return text
-        raise SpecError(where, self._expected(number) + hint(text, named), text)
+        words = [choice for choice in self.choices if isinstance(choice, str)]
+        raise SpecError(where, self._expected(number) + hint(text, words), text)
 
     def check(self, value: Any, where: str) -> Any:
         """Return a value that Python gives, numbers in the option's type. Raises SpecError for one that it cannot be."""

@@ -18,6 +18,7 @@ from learning.tasks.built_in_cases import job_node_case
 from learning.tasks.episodes import Whole
 from learning.tasks.policy_selection.decision_maker import SETS, VOID, named_policies
 from learning.tasks.policy_selection.environment import PolicySelection
+from learning.tasks.policy_selection.rewards import selection_rewards
 from tests.support.rows import workload_of
 
 
@@ -164,6 +165,13 @@ def test_the_rewards_as_run_by_hand(reward: str, expected: list[float]) -> None:
         _, value, over, _, _ = env.step(0)
         paid.append(value)
     assert paid == pytest.approx(expected)
+
+
+def test_the_rewards_as_run_are_of_two_programs() -> None:
+    """There was none in another year; the line says what may stand there."""
+    where = "reward of policy-selection 'as-run:program=2020', option program"
+    with pytest.raises(SpecError, match=f"^{where}: expected 2021 or 2023, found 2020$"):
+        selection_rewards.make("as-run:program=2020")
 
 
 @pytest.mark.parametrize(("level", "size"), [("normal", 4 + 3 * 104 + 21), ("small", 4 + 21), ("minimal", 21)])

@@ -102,10 +102,10 @@ class AsRun(_OfSelection):
     def __init__(
         self,
         objective: Annotated[Literal["energy", "edp"], Doc("metric that the paper names")] = "energy",
-        program: Annotated[int, Ge(2021), Doc("the program of March 2021, or from 2023 on that of June 2023")] = 2021,
+        program: Annotated[Literal[2021, 2023], Doc("year of the program: March 2021, or June 2023")] = 2021,
     ):
         super().__init__(objective)
-        self._late = program >= 2023
+        self._late = program == 2023
 
     def begin(self, simulation: Simulation, maker: DecisionMaker) -> None:
         super().begin(simulation, maker)
