@@ -60,7 +60,8 @@ class Seconds(click.ParamType):
         seconds = seconds_in(str(value))
         if not 0 < seconds < math.inf:
             also = ", or a time such as 5d, 12h or 2d12h" if math.isnan(seconds) else ""
-            self.fail(f"expected a number above 0{also}, found {value}", param, ctx)
+            finite = " finite" if seconds == math.inf else ""
+            self.fail(f"expected a{finite} number above 0{also}, found {value}", param, ctx)
         return seconds
 
 
@@ -120,7 +121,8 @@ def _flags(name: str) -> tuple[str, ...]:
 
 
 def _sentence(meaning: str) -> str:
-    return f"{meaning[0].upper()}{meaning[1:]}."
+    """Return a meaning as a sentence of a command's help, without the marks of Markdown."""
+    return f"{meaning[0].upper()}{meaning[1:]}.".replace("`", "")
 
 
 def _values_of(option: Option) -> dict[str, Any]:

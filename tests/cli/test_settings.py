@@ -116,6 +116,7 @@ def test_options_of_charts_are_the_command_s() -> None:
         ("evaluate agent --workload log.swf --trajectories 0", "is not in the range x>=1"),
         ("sweep grid.yaml --workers 0", "is not in the range x>=1"),
         ("lesson grade class --limit 0", "expected a number above 0"),
+        ("lesson grade class --limit inf", "expected a finite number above 0, found inf"),
         ("reproduce pcbe --seeds 0", "is not in the range x>=1"),
     ],
 )
