@@ -17,6 +17,7 @@ import click
 import numpy as np
 
 from cluster_sim import Simulation, Workload
+from cluster_sim.files.source import PLUS
 from cluster_sim.records.comparison import Effect
 from learning.tasks.environment import SchedulingEnv
 from learning.tasks.episodes import Episode
@@ -25,7 +26,7 @@ from learning.training.configuration import Config, read_config
 from learning.training.inputs import FreshWorkloads, environment_on, training_episodes
 from learning.training.training import untrained
 from learning.training.validation import as_many, source_of
-from schedulers.policy.policy import PLUS, make_pair
+from schedulers.policy.policy import make_pair
 
 CONFIG = Path(__file__).resolve().parents[1] / "examples" / "training" / "jobs-and-nodes.yaml"
 PRICE_W = 95.0

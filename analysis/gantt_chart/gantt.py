@@ -32,9 +32,9 @@ from analysis.tables.display_names import display_name
 from analysis.tables.wording import listing, plotly_text, shortened
 from cluster_sim.amounts import number
 from cluster_sim.errors import SpecError
+from cluster_sim.files.source import PLUS
 from cluster_sim.options import with_options
 from cluster_sim.records.result import Result
-from schedulers.policy.policy import PLUS
 
 WIDTH_PX = 1_050
 MARGIN = {"l": 130, "r": 30, "t": 76, "b": 56}

@@ -38,13 +38,13 @@ from analysis.tables.tiles import Tile, one_unit
 from analysis.tables.wording import label_of, setting, shortened, unit_of
 from cluster_sim.amounts import amount, number
 from cluster_sim.errors import InputError, counted
+from cluster_sim.files.source import PLUS
 from cluster_sim.options import options_of
 from cluster_sim.records.cautions import Cautions
 from cluster_sim.records.comparison import Comparison
 from cluster_sim.records.intervals import FEWEST_BLOCKS
 from cluster_sim.records.result import Result
 from cluster_sim.workload.workload import Workload
-from schedulers.policy.policy import PLUS
 
 # Points of a curve: more than a screen is wide, and few enough for a page with many runs of 20,000 jobs.
 _POINTS = 3_000

@@ -256,7 +256,7 @@ def _deciders(config: SweepConfig, folder: Path) -> list[Level]:
         if TRAINED in factors.values(other):
             raise InputError(f"train, an agent of kind {kind}", f"'{TRAINED}' as a {own}", "it in the other place")
         if kind == "jobs-and-nodes" and (others := [power for power, _ in pairs if power != "always-on"]):
-            who = f"always-on alone as a power_policy, since '{TRAINED}' switches nodes itself"
+            who = f"always-on alone as a power_policy, since '{TRAINED}' brings its own, as easy + timeout:300 does"
             raise InputError(f"train, an agent of kind {kind}", who, others[0])
     found = []
     for power, scheduler in pairs:

@@ -7,6 +7,7 @@ from fnmatch import fnmatchcase
 from itertools import product
 
 from cluster_sim.errors import SpecError
+from cluster_sim.files.source import PLUS
 from cluster_sim.registry import Spec
 from schedulers import job_orders, node_orders
 
@@ -14,17 +15,19 @@ from schedulers import job_orders, node_orders
 def schedulers_of(specs: Iterable[str]) -> list[str]:
     """Return the specs with each pattern ``list:JOB/NODE`` replaced by all schedulers that fit it, none twice.
 
-    Options behind it go to each: ``list:smallest/*,blocking=no``. Raises SpecError for a pattern that no order fits.
+    Options and a power policy behind it go to each: ``list:smallest/*,blocking=no + timeout:300``. Raises SpecError for a
+    pattern that no order fits.
     """
     found: dict[str, None] = {}
     for text in specs:
-        spec = Spec.parse(text)
+        scheduler, plus, power = text.partition(PLUS)
+        spec = Spec.parse(scheduler)
         pattern = spec.positional[0] if spec.positional else ""
         if spec.name != "list" or not set("*?") & set(pattern):
             found[text] = None
             continue
         jobs, slash, nodes = pattern.partition("/")
-        rest = "".join(f",{key}={value}" for key, value in spec.options.items())
+        rest = "".join(f",{key}={value}" for key, value in spec.options.items()) + plus + power
         pairs = product(_fitting(job_orders, jobs, text), _fitting(node_orders, nodes if slash else "*", text))
         found |= {f"list:{job}/{node}{rest}": None for job, node in pairs}
     return list(found)

@@ -13,8 +13,8 @@ from pathlib import PurePath
 
 from cluster_sim.amounts import amount
 from cluster_sim.errors import SpecError
+from cluster_sim.files.source import PLUS
 from cluster_sim.registry import Spec
-from schedulers.policy.policy import PLUS
 
 SCHEDULERS = {
     "adaptive-pcbe": "Adaptive PCBE",

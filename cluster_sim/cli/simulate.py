@@ -18,13 +18,14 @@ from cluster_sim.errors import InputError, ModelWarning, SimulationError, counte
 from cluster_sim.extras import needed
 from cluster_sim.files.folders import held
 from cluster_sim.files.reading import is_stdin, sha256
-from cluster_sim.files.source import failure_in, files_of, source_of
+from cluster_sim.files.source import PLUS, failure_in, files_of
 from cluster_sim.formats.platform_files import has_time_unit
 from cluster_sim.formats.reservations import read_reservations
 from cluster_sim.formats.slurm.sacctmgr import read_accounts
 from cluster_sim.formats.slurm.slurm_conf import read_for
 from cluster_sim.platform.platform import Platform
 from cluster_sim.records.result import Result
+from cluster_sim.registry import describe
 from cluster_sim.run.hosts import as_counted, platform_of_log
 from cluster_sim.run.making import simulation_of, try_begin
 from cluster_sim.run.own_processes import process_of
@@ -150,9 +151,9 @@ def simulate(
     machine = simulation.platform
     specs = settings.specs()
     if simulation.traits.power_policy is not None:
-        specs["power_policy"] = scheduler  # which brings its own
+        specs["power_policy"] = describe(simulation.power_policy)  # which the scheduler brings
     result.meta |= specs | {
-        "scheduler": scheduler,
+        "scheduler": scheduler.partition(PLUS)[0],
         "contention_model": machine.contention_model,
         "power_model": machine.power_model,
         "command": invocation.command,
@@ -171,7 +172,7 @@ def _telling_of_sources(*specs: str) -> Iterator[None]:
     except InputError:
         raise
     except Exception as error:
-        for path in filter(None, map(source_of, specs)):
+        for path in (file for spec in specs for file in files_of(spec) if file.endswith(".py")):
             if failure := failure_in(path, error):
                 raise InputError(*failure) from None
             if isinstance(error, SimulationError):

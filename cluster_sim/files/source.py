@@ -22,9 +22,13 @@ FILE_OPTIONS = ("conf", "accounts", "asks", "commands")
 """Options whose value is a file, of a policy or of an order within it: ``easy:order=multifactor:conf=FILE``."""
 NAMING = ("learned", "replay", "trace")
 """Specs of policies that name a file or a folder: ``learned:DIR``."""
-_FILE_OPTION = re.compile(rf"(\b(?:{'|'.join(FILE_OPTIONS)})=)([^,]+)|(=)([^,:=]+\.py)(?=:)")
-"""A file as the value of an option, or a Python file in one: ``easy:order=mine.py:shortest``."""
+_IN_OPTION = re.compile(
+    rf"(\b(?:{'|'.join(FILE_OPTIONS)})=)([^,]+)|(=)([^,:=]+\.py)(?=:)|(=({'|'.join(NAMING)}):)([^,]+)"
+)
+"""File as the value of an option, Python file in one, ``easy:order=mine.py:shortest``, or what names a file in one."""
 
+PLUS = " + "
+"""Text between two specs in one, such as those of a scheduler and a power policy: ``easy:order=saf + timeout:300``."""
 
 READY_PREFIX = "ready:"
 """Before the name of an agent that comes with the toolkit: that one, whatever folders there are."""
@@ -43,19 +47,32 @@ def source_of(spec: str) -> str | None:
 
 
 def with_place(spec: str, place: Callable[[str], str], names: tuple[str, ...] = ("trace",)) -> str:
-    """Return a spec with its files where ``place`` puts them: Python files, those of ``names`` and of options."""
-    name, colon, rest = spec.partition(":")
-    if source_of(spec) is not None:
-        name = place(name)
-    elif colon and name in names:
-        path, comma, options = rest.partition(",")
-        rest = f"{place(path)}{comma}{options}"
+    """Return a spec with its files where ``place`` puts them: Python files, those of ``names`` and of options.
+
+    A spec may hold others, as the value of an option and after :data:`PLUS`: ``cost:against=easy:order=mine.py:o + own.py:P``.
+    """
+    return _with_places(spec, lambda _, path: place(path), names)
+
+
+def _with_places(spec: str, place: Callable[[str, str], str], names: tuple[str, ...]) -> str:
+    """Return a spec with its files where ``place`` puts them, of what names a file (``learned``, or "") and the file."""
 
     def placed(match: re.Match[str]) -> str:
-        before, path = (match[1], match[2]) if match[1] else (match[3], match[4])
-        return before + place(path)
+        option, path, begin, python, naming, name, named = match.groups()
+        if name is not None:
+            return naming + (place(name, named) if name in names else named)
+        return option + place("", path) if option else begin + place("", python)
 
-    return f"{name}{colon}{_FILE_OPTION.sub(placed, rest)}"
+    parts = []
+    for part in spec.split(PLUS):
+        name, colon, rest = part.partition(":")
+        if source_of(part) is not None:
+            name = place("", name)
+        elif colon and name in names:
+            path, comma, options = rest.partition(",")
+            rest = f"{place(name, path)}{comma}{options}"
+        parts.append(f"{name}{colon}{_IN_OPTION.sub(placed, rest)}")
+    return PLUS.join(parts)
 
 
 def policy_with_place(spec: str, place: Callable[[str], str]) -> str:
@@ -64,15 +81,14 @@ def policy_with_place(spec: str, place: Callable[[str], str]) -> str:
     ``learned:NAME`` is ``learned:ready:NAME`` where NAME is one of :func:`ready_agents` and there is
     nothing at its place: no other folder of that name is meant.
     """
-    agent = spec.startswith("learned:")
 
-    def unless_ready(name: str) -> str:
+    def unless_ready(who: str, name: str) -> str:
         path = place(name)
-        if not agent or os.path.exists(path) or (ready := name.removeprefix(READY_PREFIX)) not in ready_agents():
+        if who != "learned" or os.path.exists(path) or (ready := name.removeprefix(READY_PREFIX)) not in ready_agents():
             return path
         return READY_PREFIX + ready
 
-    return with_place(spec, unless_ready, NAMING)
+    return _with_places(spec, unless_ready, NAMING)
 
 
 def files_of(spec: str, names: tuple[str, ...] = ("trace",)) -> list[str]:
@@ -84,10 +100,7 @@ def files_of(spec: str, names: tuple[str, ...] = ("trace",)) -> list[str]:
 
 def runs_python(spec: str) -> bool:
     """Return whether a policy of that spec may run a Python file: it names one, or trusts an agent that may."""
-    name, _, options = spec.partition(",")
-    return any(file.endswith(".py") for file in files_of(spec, NAMING)) or (
-        name.startswith("learned:") and "trust=" in options
-    )
+    return any(file.endswith(".py") for file in files_of(spec, NAMING)) or ("learned:" in spec and "trust=" in spec)
 
 
 def load(path: str) -> ModuleType:

@@ -120,7 +120,7 @@ class Simulation:
         own_power = self.traits.power_policy
         if own_power is not None:
             if not (power is None or isinstance(power, sibling("schedulers").AlwaysOn)):
-                who = f"always-on, or none, beside {describe(scheduler)}, which switches nodes itself"
+                who = f"always-on, or none, beside {describe(scheduler)}, which brings its own (as easy + timeout:300 does)"
                 raise InputError("Simulation, power", who, describe(power))
             power = own_power
         _check_kind("scheduler", scheduler, hasattr(scheduler, "memory"), "Fcfs() or make_scheduler('fcfs')")

@@ -41,7 +41,6 @@ from cluster_sim.run.settings import (
     taken,
     with_settings,
 )
-from schedulers.policy.policy import PLUS
 
 Seed = Annotated[int, Ge(0), Le(2**63 - 1)]
 """Seed that torch accepts, with room for the seeds that are counted from it."""
@@ -287,12 +286,7 @@ def placed(config: Config, folder: Path) -> Config:
     """Return the configuration with absolute file names, also in specs of policies; they start in ``folder``."""
 
     def policy(spec: Any) -> Any:
-        if not isinstance(spec, str):
-            return spec
-        parts = (
-            spec.split(PLUS) if config.environment.kind == "jobs-and-nodes" else [spec]
-        )  # a scheduler + a power policy
-        return PLUS.join(located_policy(folder, part) for part in parts)
+        return located_policy(folder, spec) if isinstance(spec, str) else spec
 
     def limit(most: float | str) -> float | str:
         share, of, spec = str(most).partition(" of ")

@@ -8,13 +8,13 @@ from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from cluster_sim.errors import InputError, counted
-from cluster_sim.files.source import running_no_new_files
+from cluster_sim.files.source import PLUS, running_no_new_files
 from cluster_sim.run.simulation import Simulation
 from cluster_sim.spelling import hint
 from cluster_sim.workload.fields import MORE_IS_BETTER, SUMMARY_METRICS, names
 from learning.tasks.episode_metrics import which_ended
 from schedulers import PowerPolicy, Scheduler
-from schedulers.policy.policy import PLUS, make_pair
+from schedulers.policy.policy import make_pair
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from cluster_sim.errors import SpecError, counted
+from cluster_sim.files.source import PLUS
 from cluster_sim.machine.placement import Placement
 from cluster_sim.machine.reason import FITS, Reason, ReasonKind
-from cluster_sim.registry import Registry
+from cluster_sim.registry import Registry, describe
 from cluster_sim.run.decisions import Hold, Start
 from cluster_sim.run.policies import PowerPolicy as PowerPolicy
 from cluster_sim.run.policies import Scheduler as Scheduler
@@ -15,9 +16,6 @@ from cluster_sim.run.policies import Scheduler as Scheduler
 if TYPE_CHECKING:
     from cluster_sim.run.view import View
     from cluster_sim.workload.jobs import Job
-
-PLUS = " + "
-"""Text between the specs of a scheduler and a power policy, where one text names both."""
 
 SKIPPED = Reason(ReasonKind.SKIPPED)
 """Reason for which a skipped job waits, for ``Hold``: the same words in every pass make one row of the log."""
@@ -52,7 +50,7 @@ def make_pair(spec: str) -> tuple[Scheduler, PowerPolicy]:
     scheduler, plus, power = spec.partition(PLUS)
     if not plus:
         raise SpecError(f"'{spec}'", "a scheduler and a power policy, such as 'easy + timeout:300'")
-    return make_scheduler(scheduler.strip()), make_power_policy(power.strip())
+    return schedulers.make(scheduler.strip()), make_power_policy(power.strip())
 
 
 def blocks(view: View, job: Job, otherwise: Reason = FITS, memory: bool = False, cores: int = 0) -> Hold:
@@ -74,9 +72,17 @@ def start_on(job: Job, placement: Placement) -> Start:
 def make_scheduler(spec: str) -> Scheduler:
     """Make a scheduler from a spec: ``fcfs``, ``list:first/high_gflops``, or ``lsf.py:LSF``, a class in a file.
 
-    Raises SpecError.
+    ``easy + timeout:300`` is a scheduler with a power policy of its own. Raises SpecError.
     """
-    return schedulers.make(spec)
+    if not isinstance(spec, str) or PLUS not in spec:
+        return schedulers.make(spec)
+    scheduler, power = make_pair(spec)
+    if scheduler.power_policy is not None:
+        raise SpecError(
+            f"scheduler '{spec}'", "no power policy beside a scheduler that switches nodes itself", describe(power)
+        )
+    scheduler.power_policy = power
+    return scheduler
 
 
 def make_power_policy(spec: str) -> PowerPolicy:

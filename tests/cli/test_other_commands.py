@@ -43,6 +43,20 @@ def test_a_scheduler_that_does_not_suit_the_machine_is_refused_before_another_ru
     assert not Path("out").exists()
 
 
+def test_a_scheduler_may_bring_a_power_policy(done, refused) -> None:
+    """Each run of a comparison switches nodes by its own rule, with the figures of the run that names both."""
+    done("compare", *LAB, "-s", "easy", "-s", "easy + timeout:0", "--out", "out")
+    done("run", *LAB, "-s", "easy", "--power-policy", "timeout:0", "--out", "both")
+    own, other, both = (
+        json.loads(Path(f"{at}/summary.json").read_text()) for at in ("out/easy-timeout-0", "out/easy", "both")
+    )
+    assert (own["scheduler"], own["power_policy"]) == ("easy", "timeout:0")
+    assert own["energy_j"] == both["energy_j"] != other["energy_j"]
+    told = refused("run", *LAB, "-s", "easy + timeout:0", "--power-policy", "timeout:300", "--out", "no")
+    assert told.endswith("beside easy, which brings its own (as easy + timeout:300 does), found timeout:300")
+    assert "expected one of" in refused("run", *LAB, "-s", "easy + timeoutt:0", "--out", "no")
+
+
 def test_a_comparison_with_report(done) -> None:
     """The page has one chart of both runs, one above the other, before what compares them."""
     done("compare", *LAB, "-s", "fcfs", "-s", "sjf", "--report", "--out", "out")

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from cluster_sim.errors import FormatError, InputError
+from cluster_sim.files.source import files_of, policy_with_place
 from cluster_sim.formats.native_platform import validated
 from cluster_sim.workload.workload import Workload
 from learning.training.configuration import SECTIONS, Config, EnvironmentKeys, check_same, read_config, write_config
@@ -255,6 +256,26 @@ def test_files_of_jobs_and_nodes_are_found_from_any_folder(tmp_path: Path) -> No
     assert config.limits == {"mean_stretch": f"0.5 of {found}"}
     assert config.warm_start is not None
     assert config.warm_start.teacher == found
+
+
+def test_files_within_a_spec_are_found_from_any_folder(tmp_path: Path) -> None:
+    """A reward may name a scheduler and a power policy as a rule, each with its files."""
+    rule = "easy:order=own.py:order + own.py:Power,price=3"
+    config = read_config(
+        written(
+            tmp_path,
+            f"environment: {{kind: jobs-and-nodes, reward: 'energy-and-wait:against={rule}'}}\n"
+            "baselines: ['learned:agent + replay:starts.csv', 'learned:taurus-sleep']\n",
+        )
+    )
+    at = tmp_path.resolve()
+    assert config.environment.reward == (
+        f"energy-and-wait:against=easy:order={at}/own.py:order + {at}/own.py:Power,price=3"
+    )
+    assert config.baselines == [f"learned:{at}/agent + replay:{at}/starts.csv", "learned:ready:taurus-sleep"]
+    against = policy_with_place("energy:against=learned:agent,scaled=yes", lambda name: f"/{name}")
+    assert against == "energy:against=learned:/agent,scaled=yes"
+    assert files_of("easy:order=a.py:order + b.py:Power") == ["a.py", "b.py"]
 
 
 def test_relative_names_of_a_configuration_made_in_python_are_of_the_current_folder(

@@ -59,6 +59,7 @@ def test_every_pair_of_orders() -> None:
     every = schedulers_of(["list:*/*", "easy", "list:smallest/*"])
     assert every == [f"list:{job}/{node}" for job in job_orders for node in node_orders] + ["easy"]
     assert schedulers_of(["list:small*/?irst,blocking=no"]) == ["list:smallest/first,blocking=no"]
+    assert schedulers_of(["list:small*/?irst + timeout:60"]) == ["list:smallest/first + timeout:60"]
     assert schedulers_of(["fcfs", "contention-aware:metric=edp"]) == ["fcfs", "contention-aware:metric=edp"]
     with pytest.raises(InputError, match=r"a pattern that fits some order .*smallest.*, found x\*"):
         schedulers_of(["list:x*/first"])
