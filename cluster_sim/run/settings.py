@@ -25,6 +25,7 @@ from typing_extensions import Doc
 
 from cluster_sim.errors import InputError
 from cluster_sim.options import Option, option_of
+from cluster_sim.run.quirks import QUIRKS
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -324,7 +325,7 @@ class Rules:
     ] = False
     quirks: Annotated[
         tuple[str, ...],
-        Doc("imitate a published program in one respect"),
+        Doc(f"imitate a published program in one respect: {', '.join(QUIRKS)}"),
         Setting(
             metavar="NAME",
             flags=("--quirk", "quirks"),

@@ -1,19 +1,27 @@
-"""Directives ``registered``: what can be named in a spec, and ``options``: a table, both from where options are declared."""
+"""Directives ``registered``, ``options``, ``commands`` and ``command``: tables of options, from where these are declared.
+
+Names of a registry with their options, the options of one function, all commands, and the options of one command.
+"""
 
 from __future__ import annotations
 
+import inspect
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+import click
 from docutils import nodes
 from docutils.statemachine import StringList
 from sphinx.util.docutils import SphinxDirective
 
+from cluster_sim.cli import main
 from cluster_sim.cli.commands.listing import registry_of
 from cluster_sim.options import REQUIRED, Option, options_of
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
+
+_MODULE = "cluster_sim.cli.commands."
 
 
 def _row(option: Option) -> str:
@@ -60,6 +68,42 @@ class Options(SphinxDirective):
         return _parsed(self, ["| option | value | default | what it is |", "|---|---|---|---|", *map(_row, options)])
 
 
+class Commands(SphinxDirective):
+    """``{commands}``: a table of all commands, each with a link to its section."""
+
+    def run(self) -> list[nodes.Node]:
+        """Written in Markdown, for the parser of the page that it stands on."""
+        rows = [f"| [`{name}`](#{name}) | {command.short_help} |" for name, command in main.commands.items()]
+        return _parsed(self, ["| command | does |", "|---|---|", *rows])
+
+
+class CommandHelp(SphinxDirective):
+    """``{command} lesson grade``: what ``--help`` says of a command and, as a table, of its options."""
+
+    required_arguments = 1
+    final_argument_whitespace = True
+
+    def run(self) -> list[nodes.Node]:
+        """Written in Markdown, for the parser of the page that it stands on."""
+        *_, name = words = self.arguments[0].split()
+        command = main.commands[words[0]] if len(words) == 1 else getattr(import_module(_MODULE + words[0]), name)
+        lines = [
+            "```text",
+            f"cluster-sim {' '.join([*words, *command.collect_usage_pieces(click.Context(command))])}",
+            "```",
+            "",
+        ]
+        for paragraph in inspect.cleandoc(command.help or "").split("\n\n"):
+            is_as_typed = paragraph.startswith("\b\n")
+            lines += (
+                ["```text", *paragraph.splitlines()[1:], "```", ""] if is_as_typed else [*paragraph.splitlines(), ""]
+            )
+        options = [each for each in command.params if isinstance(each, click.Option)]
+        told = [option.get_help_record(click.Context(command)) for option in options]
+        rows = [f"| `{_cell(flags)}` | {_cell(meaning)} |" for flags, meaning in filter(None, told)]
+        return _parsed(self, [*lines, *["| option | meaning |", "|---|---|"] * bool(rows), *rows])
+
+
 def _parsed(directive: SphinxDirective, lines: list[str], **attributes: list[str]) -> list[nodes.Node]:
     container = nodes.container(classes=["fields"], **attributes)
     directive.state.nested_parse(StringList(lines, source="options"), directive.content_offset, container)
@@ -70,4 +114,6 @@ def setup(app: Sphinx) -> dict[str, bool]:
     """Register with Sphinx."""
     app.add_directive("registered", Registered)
     app.add_directive("options", Options)
+    app.add_directive("commands", Commands)
+    app.add_directive("command", CommandHelp)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
