@@ -158,16 +158,19 @@ class KeptBack:
 
     def __init__(self, head_alone_delays: bool) -> None:
         self._head_alone_delays = head_alone_delays
-        #: A row whenever this changes: when (s), the job that none may overtake, or that was promised a start, and when (s).
+        #: A row whenever this changes: when (s), the job that none may overtake, or that was promised a start, and when (s);
+        #: or NOBODY, if the former job may be overtaken from then on.
         self.rows: list[KeptBackRow] = []
         self.told: list[ToldRow] = []  #: When (s), of which job, which clause.
         self._head: Job | None = None  # the job of the last row
+        self._blocking: set[int] = set()  # jobs of rows that none might overtake, by index
         self._clauses: dict[int, str] = {}  # told last, by index of the job
 
     def blocks(self, now: float, head: Job) -> None:
         """Note that no job may overtake this one."""
         if head is not self._head:
             self._head = head
+            self._blocking.add(head.index)
             self.rows.append((now, head.index))
             self._clauses.clear()  # what is still so is to be told anew
 
@@ -182,6 +185,10 @@ class KeptBack:
             return
         if decision.blocks:
             self.blocks(now, decision.job)
+        elif index in self._blocking:
+            self._head = None
+            self._blocking.clear()
+            self.rows.append((now, NOBODY))
         reason = decision.because
         because = ""
         if not (reason.lacks if isinstance(reason, Reason) else lacks(reason)):  # what it lacks, the records know

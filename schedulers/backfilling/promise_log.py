@@ -37,6 +37,7 @@ class PromiseLog:
         self._told: tuple[Job | None, float] = None, math.inf
         self._not_renewed: dict[int, Job] = {}  # those whose promise has not been made anew in this pass
         self._capped: set[int] = set()  # those of them that a power cap alone has kept from starting
+        self._blocking: set[int] = set()  # jobs that none might overtake, by index, in a run without a log
         #: Whether jobs go first, in this pass, that may have what those behind them in the queue were promised.
         self.others_first = False
 
@@ -90,14 +91,20 @@ class PromiseLog:
                 yield Hold(job, NOT_MOVED) if plan.could_start(job) else plan.refusal(job)
 
     def first_held(self, plan: Plan, job: Job, promise: Promise | None, is_only_one: bool) -> Iterator[Decision]:
-        """Tell of a job that jobs behind it may not delay; without a log only if it ``is_only_one`` and something changed."""
+        """Tell of a job that jobs behind it may not delay.
+
+        Without a log that is only told of a job that none may overtake, and if it ``is_only_one`` and something changed.
+        """
         if self._view.explains:
             yield from self.held(plan, job, promise, slowest_boot(self._view, job))
             self.others_first |= promise is not None
-        elif not is_only_one:
-            return
         elif self._view.planning.is_capped(job):
+            self._blocking.add(job.index)
             yield Hold(job, FITS, blocks=True)  # who overtook it would take the watts that it waits for
+        elif not is_only_one:
+            if job.index in self._blocking:  # it no longer does
+                self._blocking.clear()
+                yield Hold(job, FITS)
         elif promise is not None and (job, promise.time) != self._told:
             self._told = job, promise.time
             boots = self._view.machine.boot_delays is not None

@@ -5,20 +5,22 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from cluster_sim import Platform, PowerTransitions, Result, Simulation, Workload, make_power_policy, make_scheduler
+from cluster_sim.machine.reason import ReasonKind
 from cluster_sim.platform import Cluster, NodeGroup, NodeType, ProcessorType
 from cluster_sim.run.decisions import LimitPower, Start, WakeAt
 from cluster_sim.run.policies import PowerPolicy, Scheduler
 from cluster_sim.run.view import View
 from cluster_sim.workload.advance_reservations import AdvanceReservation
-from tests.support.contract.full import NotACase
+from tests.support.contract.full import NotACase, full_case
 from tests.support.contract.runs import Case
 from tests.support.rows import workload_of
-from tests.support.truth import Watched, check, checked
+from tests.support.truth import Watched, _waits, check, checked, watched
 
 
 @pytest.mark.parametrize("first", range(0, 40, 10))
@@ -32,6 +34,22 @@ def test_every_reason_is_true(first: int) -> None:
         except NotACase:
             continue
     assert counts["looks"] > 0
+
+
+def test_reasons_without_a_log_are_those_with_one() -> None:
+    """With several promises, too: nobody overtakes a job that a power cap keeps back, and only a log names who is delayed."""
+    case = replace(full_case(900120, ("easy",)), scheduler="easy:depth=3")
+    (plain, _), (logged, _) = watched(case, explain=False), watched(case, explain=True)
+    kinds, different = Counter[ReasonKind](), []
+    for job, since, until in _waits(plain, float(plain.power["time"].iloc[-1])):
+        for stretch in plain.waits.stretches(job, since, until):
+            for told in logged.waits.stretches(job, stretch.start, stretch.end):
+                kinds[stretch.reason.kind] += 1
+                is_unnamed = (stretch.reason.kind, told.reason.kind) == (ReasonKind.DELAYS, ReasonKind.DELAYS_PROMISED)
+                if str(stretch.reason) != str(told.reason) and not is_unnamed:
+                    different.append((job, stretch.start, stretch.because, told.because))
+    assert kinds[ReasonKind.BEHIND] == 4
+    assert different == []
 
 
 @pytest.mark.parametrize("scheduler", ["easy", "easy:depth=3", "conservative", "fcfs"])

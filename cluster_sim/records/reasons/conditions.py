@@ -17,7 +17,7 @@ from cluster_sim.errors import ClusterSimError, FormatError
 from cluster_sim.machine.eligibility import Eligibility, eligibility_of
 from cluster_sim.machine.reason import LACKING, ReasonKind
 from cluster_sim.platform.hardware import is_number
-from cluster_sim.run.decision_log import KeptBackRow, ToldRow
+from cluster_sim.run.decision_log import NOBODY, KeptBackRow, ToldRow
 from cluster_sim.run.jobs.attempts import Absence
 from cluster_sim.spelling import UnknownKeys
 from cluster_sim.workload.advance_reservations import AdvanceReservation
@@ -224,10 +224,12 @@ def _rows(document: dict[str, Any], key: str, where: object) -> list[Any]:
 
 def _kept_back(row: Any, where: str, jobs: int) -> KeptBackRow:
     match row:
-        case [since, int(job), *promised] if len(promised) <= 1 and 0 <= job < jobs:
+        case [since, int(job), *promised] if len(promised) <= (job != NOBODY) and NOBODY <= job < jobs:
             if all(is_number(time) and 0.0 <= time < math.inf for time in (since, *filter(None, promised))):
                 return (float(since), job, _end(promised[0])) if promised else (float(since), job)
-    expected = "[from when on, s; for the sake of which job, by its position; and the start that it was promised, s]"
+    expected = (
+        "[from when on, s; for the sake of which job, by its position, or -1; and the start that it was promised, s]"
+    )
     raise FormatError(where, expected, row)
 
 

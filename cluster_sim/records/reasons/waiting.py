@@ -23,12 +23,12 @@ from cluster_sim.errors import counted
 from cluster_sim.machine.reason import FITS, Reason, ReasonKind, lacks, sentence, until_when
 from cluster_sim.records.reasons.machine_then import MachineHistory, MachineThen
 from cluster_sim.records.reasons.spells import MOVED, RESIZED
+from cluster_sim.run.decision_log import NOBODY, KeptBackRow
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from cluster_sim.records.contracts import RunRecords
-    from cluster_sim.run.decision_log import KeptBackRow
     from cluster_sim.run.jobs.attempts import Absence
 
 Told = TypeVar("Told", bound=tuple[Any, ...])
@@ -246,13 +246,14 @@ class WaitReasons:
         """Return the last row by ``time`` of a job for whose sake others are kept back and which still waits then."""
         if self._kept_last[0] != time:
             rows = () if self._result.conditions is None else self._result.conditions.kept_back
-            self._kept_last = time, next(self._of_waiting(rows, time), None)
+            last = next(self._of_waiting(rows, time), None)
+            self._kept_last = time, None if last is None or last[1] == NOBODY else last
         return self._kept_last[1]
 
     def _of_waiting(self, rows: Sequence[Told], time: float) -> Iterator[Told]:
-        """Yield the rows by ``time``, (time s, row of a job, …), of jobs that still wait then, the last first."""
+        """Yield the rows by ``time``, (time s, row of a job, …), of jobs that still wait then, or of nobody, the last first."""
         place = bisect_right(rows, time, key=lambda one: one[0])
-        return (rows[i] for i in range(place - 1, -1, -1) if self._waits(rows[i][1], time))
+        return (rows[i] for i in range(place - 1, -1, -1) if rows[i][1] == NOBODY or self._waits(rows[i][1], time))
 
     @cached_property
     def _told_of_one(self) -> dict[int, list[tuple[float, float, Reason]]]:
