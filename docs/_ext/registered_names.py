@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import inspect
 from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 from docutils import nodes
@@ -57,15 +57,32 @@ class Registered(SphinxDirective):
 
 
 class Options(SphinxDirective):
-    """``{options} MODULE:NAME``: a table of the options that a function or a model of options declares."""
+    """``{options} MODULE:NAME``: a table of the options that a function or a model of options declares.
+
+    ``{options} MODULE:NAME MODULE:VALUES`` has a column for each of some named sets of values, with what differs there.
+    """
 
     required_arguments = 1
+    optional_arguments = 1
 
     def run(self) -> list[nodes.Node]:
         """Written in Markdown, for the parser of the page that it stands on."""
-        module, _, name = self.arguments[0].partition(":")
-        options = options_of(getattr(import_module(module), name)).values()
-        return _parsed(self, ["| option | value | default | what it is |", "|---|---|---|---|", *map(_row, options)])
+        of, *values = map(_declared, self.arguments)
+        sets: dict[str, dict[str, Any]] = values[0] if values else {}
+        lines = [
+            f"| option | value | default |{''.join(f' {name} |' for name in sets)} what it is |",
+            "|---" * (4 + len(sets)) + "|",
+        ]
+        for option in options_of(of).values():
+            texts = [option.in_spec(given[option.name]) if option.name in given else "" for given in sets.values()]
+            *row, meaning = _row(option).removesuffix(" |").rsplit(" | ", 1)
+            lines.append(" | ".join([*row, *texts, meaning]) + " |")
+        return _parsed(self, lines)
+
+
+def _declared(place: str) -> Any:
+    module, _, name = place.partition(":")
+    return getattr(import_module(module), name)
 
 
 class Commands(SphinxDirective):

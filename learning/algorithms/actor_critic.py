@@ -11,10 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 import torch
 from torch.nn.functional import smooth_l1_loss
+from typing_extensions import Doc
 
 from learning.algorithms.gae import discounted_sums
 from learning.algorithms.hyper_parameters import Normalise, NotNegative, Positive, Share, check_values
@@ -29,25 +31,23 @@ from learning.networks.network import Network, Weights, one_thread
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ActorCriticOptions:
-    """Hyper-parameters.
+    """Hyper-parameters."""
 
-    Attributes:
-        gamma: γ, discount of later rewards.
-        actor_lr, critic_lr: learning rates.
-        entropy: weight of the policy's entropy.
-        value_coefficient: weight of the critic's loss where it shares weights with the actor.
-        normalise: returns to mean 0 and deviation 1, over each ``episode``, the ``iteration`` or each ``decision``, or ``no``.
-        scale: what normalised returns are multiplied with; 1000 in the program of Herrera et al. (2021), where the critic, whose
-            loss is linear far from its target, then stays near its first values.
-    """
-
-    gamma: Share = 0.99
-    actor_lr: Positive = 1e-3
-    critic_lr: Positive = 1e-3
-    entropy: NotNegative = 0.0
-    value_coefficient: NotNegative = 1.0
-    normalise: Normalise = "iteration"
-    scale: Positive = 1.0
+    gamma: Annotated[Share, Doc("γ, discount of later rewards")] = 0.99
+    actor_lr: Annotated[Positive, Doc("learning rate of the actor")] = 1e-3
+    critic_lr: Annotated[Positive, Doc("learning rate of the critic")] = 1e-3
+    entropy: Annotated[NotNegative, Doc("weight of the policy's entropy")] = 0.0
+    value_coefficient: Annotated[
+        NotNegative, Doc("weight of the critic's loss where it shares weights with the actor")
+    ] = 1.0
+    normalise: Annotated[
+        Normalise,
+        Doc("returns to mean 0 and deviation 1 over these; decision: less the mean of the iteration's episodes at it"),
+    ] = "iteration"
+    scale: Annotated[
+        Positive,
+        Doc("what normalised returns are multiplied with"),
+    ] = 1.0
 
     def __post_init__(self) -> None:
         check_values(self, "actor-critic")

@@ -16,6 +16,7 @@ from typing import Annotated, Any
 import numpy as np
 import torch
 from annotated_types import Ge, Gt, Lt
+from typing_extensions import Doc
 
 from cluster_sim.errors import InputError
 from learning.algorithms.gae import discounted_sums
@@ -33,23 +34,21 @@ Teacher = Callable[[Any, Observation], int]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImitationOptions:
-    """Hyper-parameters.
+    """Hyper-parameters."""
 
-    Attributes:
-        epochs: times that all decisions are gone through.
-        minibatch: decisions for one step; 0: all.
-        actor_lr, critic_lr: learning rates.
-        gamma: γ, of the returns that the critic learns; that of the reinforcement learning to come.
-        smoothing: share of the teacher's certainty that is spread evenly over all allowed actions, so that the policy does
-            not become so certain that it would never try another action again.
-    """
-
-    epochs: Annotated[int, Gt(0)] = 100
-    minibatch: Count = 64
-    actor_lr: Positive = 5e-3
-    critic_lr: Positive = 5e-3
-    gamma: Share = 1.0
-    smoothing: Annotated[float, Ge(0), Lt(1)] = 0.05
+    epochs: Annotated[int, Gt(0), Doc("times that all decisions are gone through")] = 100
+    minibatch: Annotated[Count, Doc("decisions for one step; 0: all")] = 64
+    actor_lr: Annotated[Positive, Doc("learning rate of the actor")] = 5e-3
+    critic_lr: Annotated[Positive, Doc("learning rate of the critic")] = 5e-3
+    gamma: Annotated[
+        Share, Doc("γ, of the returns that the critic learns; that of the reinforcement learning to come")
+    ] = 1.0
+    smoothing: Annotated[
+        float,
+        Ge(0),
+        Lt(1),
+        Doc("share of the teacher's certainty that is spread evenly over all allowed actions"),
+    ] = 0.05
 
     def __post_init__(self) -> None:
         check_values(self, "imitation")

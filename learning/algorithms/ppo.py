@@ -16,6 +16,7 @@ from annotated_types import Ge, Gt
 from torch import Tensor
 from torch.nn.functional import mse_loss
 from torch.optim.swa_utils import AveragedModel, get_swa_multi_avg_fn
+from typing_extensions import Doc
 
 from learning.algorithms.constraint import Constraint, ConstraintOptions
 from learning.algorithms.gae import Doubles, advantages, discounted_sums
@@ -34,68 +35,63 @@ _SWA_ANNEALING = 0.15  # share of the averaged part of the training in which the
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PPOOptions:
-    """Hyper-parameters; defaults are those of the default agent.
+    """Hyper-parameters; defaults are those of the default agent."""
 
-    Attributes:
-        clip: ε, how far the ratio of new to old probability counts.
-        gamma: γ, discount of later rewards. 1: a joule later is a joule.
-        lam: λ of the advantages.
-        actor_lr, critic_lr: learning rates of the two optimisers.
-        adam_eps: ε of the optimisers.
-        lr_schedule: ``constant``, or ``linear`` down to 0 at the end of the training.
-        entropy: weight of the policy's entropy, at the beginning.
-        entropy_end: its weight at the end, linear in between; None: as at the beginning.
-        value_coefficient: weight of the value loss. Only matters where actor and critic share weights.
-        epochs: times that the episodes of an iteration are gone through.
-        minibatch: decisions for one step of the optimisers; 0: all.
-        shuffle: go through them in random order.
-        target_kl: stop an iteration's updates when the policy has moved more than 1.5 times this, nats; 0: never.
-        max_grad_norm: longest gradient, of actor and critic each; 0: any.
-        normalise_advantages: to mean 0 and deviation 1, over the iteration's decisions.
-        advantage_slots: length of a buffer over which they are normalised, those beyond the decisions being 0; 0: no buffer.
-        learning_masks: masks with which probabilities are learned: ``acting``, those of the decisions, or
-            ``last-decision``: the last action is forbidden, and in the last decision of each minibatch all are allowed.
-        critic_target: what the critic learns: ``gae``, advantage + value, or ``returns``, discounted sums of rewards.
-        clip_value: how far the value may move from what it was; 0: any.
-        swa: average the actor's weights late in the training, and use the average in the end.
-        swa_start: share of the training after which averaging begins.
-        swa_lr: the actor's learning rate while averaging, as a multiple of ``actor_lr``.
-        self_imitation: episodes that are kept to be imitated; 0: none.
-        self_imitation_updates: passes over these in each iteration.
-        self_imitation_start: share of the training after which that begins; they are looked for from the beginning.
-        self_imitation_against: what they have to be better than: ``value``, what the critic expects, or ``mean``, the mean
-            return of the iteration's episodes; for problems in which all episodes begin alike.
-        self_imitation_last: passes over the best episode alone after the last iteration, each decision counting fully.
-    """
-
-    clip: Positive = 0.2
-    gamma: Share = 1.0
-    lam: Share = 0.95
-    actor_lr: Positive = 1e-3
-    critic_lr: Positive = 1e-3
-    adam_eps: Positive = 1e-5
-    lr_schedule: Literal["constant", "linear"] = "linear"
-    entropy: NotNegative = 0.01
-    entropy_end: Annotated[float | None, Ge(0)] = 0.0
-    value_coefficient: NotNegative = 0.5
-    epochs: Annotated[int, Gt(0)] = 10
-    minibatch: Count = 256
-    shuffle: bool = True
-    target_kl: NotNegative = 0.03
-    max_grad_norm: NotNegative = 0.5
-    normalise_advantages: bool = True
-    advantage_slots: Count = 0
-    learning_masks: Literal["acting", "last-decision"] = "acting"
-    critic_target: Literal["gae", "returns"] = "gae"
-    clip_value: NotNegative = 0.0
-    swa: bool = False
-    swa_start: Share = 0.75
-    swa_lr: Positive = 1.0
-    self_imitation: Count = 0
-    self_imitation_updates: Count = 1
-    self_imitation_start: Share = 0.0
-    self_imitation_against: Literal["value", "mean"] = "value"
-    self_imitation_last: Count = 0
+    clip: Annotated[Positive, Doc("ε, how far the ratio of new to old probability counts")] = 0.2
+    gamma: Annotated[Share, Doc("γ, discount of later rewards; 1: a joule later is a joule")] = 1.0
+    lam: Annotated[Share, Doc("λ of the advantages")] = 0.95
+    actor_lr: Annotated[Positive, Doc("learning rate of the actor")] = 1e-3
+    critic_lr: Annotated[Positive, Doc("learning rate of the critic")] = 1e-3
+    adam_eps: Annotated[Positive, Doc("ε of the optimisers")] = 1e-5
+    lr_schedule: Annotated[
+        Literal["constant", "linear"], Doc("constant, or linear down to 0 at the end of the training")
+    ] = "linear"
+    entropy: Annotated[NotNegative, Doc("weight of the policy's entropy, at the beginning")] = 0.01
+    entropy_end: Annotated[
+        float | None, Ge(0), Doc("its weight at the end, linear in between; None: as at the beginning")
+    ] = 0.0
+    value_coefficient: Annotated[NotNegative, Doc("weight of the value loss, where actor and critic share weights")] = (
+        0.5
+    )
+    epochs: Annotated[int, Gt(0), Doc("times that the episodes of an iteration are gone through")] = 10
+    minibatch: Annotated[Count, Doc("decisions for one step of the optimisers; 0: all")] = 256
+    shuffle: Annotated[bool, Doc("go through them in random order")] = True
+    target_kl: Annotated[
+        NotNegative,
+        Doc("stop an iteration's updates when the policy has moved more than 1.5 times this, nats; 0: never"),
+    ] = 0.03
+    max_grad_norm: Annotated[NotNegative, Doc("longest gradient, of actor and critic each; 0: any")] = 0.5
+    normalise_advantages: Annotated[bool, Doc("to mean 0 and deviation 1, over the iteration's decisions")] = True
+    advantage_slots: Annotated[
+        Count,
+        Doc("length of a buffer over which they are normalised, those beyond the decisions being 0; 0: no buffer"),
+    ] = 0
+    learning_masks: Annotated[
+        Literal["acting", "last-decision"],
+        Doc(
+            "masks while learning: those of the decisions, or the last action is forbidden but in a minibatch's last decision"
+        ),
+    ] = "acting"
+    critic_target: Annotated[
+        Literal["gae", "returns"],
+        Doc("what the critic learns: gae, advantage + value, or returns, discounted sums of rewards"),
+    ] = "gae"
+    clip_value: Annotated[NotNegative, Doc("how far the value may move from what it was; 0: any")] = 0.0
+    swa: Annotated[bool, Doc("average the actor's weights late in the training, for use")] = False
+    swa_start: Annotated[Share, Doc("share of the training after which averaging begins")] = 0.75
+    swa_lr: Annotated[Positive, Doc("the actor's learning rate while averaging, as a multiple of actor_lr")] = 1.0
+    self_imitation: Annotated[Count, Doc("episodes that are kept to be imitated; 0: none")] = 0
+    self_imitation_updates: Annotated[Count, Doc("passes over these in each iteration")] = 1
+    self_imitation_start: Annotated[
+        Share, Doc("share of the training after which that begins; they are looked for from the beginning")
+    ] = 0.0
+    self_imitation_against: Annotated[
+        Literal["value", "mean"],
+        Doc("what they have to be better than: the critic's value, or the mean return of the iteration's episodes"),
+    ] = "value"
+    self_imitation_last: Annotated[
+        Count, Doc("passes over the best episode alone after the last iteration, each decision counting fully")
+    ] = 0
 
     def __post_init__(self) -> None:
         check_values(self, "ppo")

@@ -12,9 +12,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 import torch
+from typing_extensions import Doc
 
 from learning.algorithms.gae import Doubles, discounted_sums
 from learning.algorithms.hyper_parameters import Normalise, NotNegative, Positive, Share, check_values
@@ -27,23 +29,16 @@ from learning.networks.network import Network, Weights, one_thread
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReinforceOptions:
-    """Hyper-parameters.
+    """Hyper-parameters."""
 
-    Attributes:
-        gamma: γ, discount of later rewards.
-        actor_lr: learning rate.
-        entropy: weight of the policy's entropy.
-        normalise: returns to mean 0 and deviation 1, over each ``episode``, or over the whole ``iteration`` (which keeps
-            that one episode was better than another); or to what they are above the mean of the iteration's episodes at
-            the same ``decision``, counted from their beginning, with deviation 1; or ``no``.
-        scale: what normalised returns are multiplied with.
-    """
-
-    gamma: Share = 0.99
-    actor_lr: Positive = 1e-3
-    entropy: NotNegative = 0.0
-    normalise: Normalise = "iteration"
-    scale: Positive = 1.0
+    gamma: Annotated[Share, Doc("γ, discount of later rewards")] = 0.99
+    actor_lr: Annotated[Positive, Doc("learning rate")] = 1e-3
+    entropy: Annotated[NotNegative, Doc("weight of the policy's entropy")] = 0.0
+    normalise: Annotated[
+        Normalise,
+        Doc("returns to mean 0 and deviation 1 over these; decision: less the mean of the iteration's episodes at it"),
+    ] = "iteration"
+    scale: Annotated[Positive, Doc("what normalised returns are multiplied with")] = 1.0
 
     def __post_init__(self) -> None:
         check_values(self, "reinforce")

@@ -49,8 +49,8 @@ _BESIDE = {
     "networks": "learning.networks.published_networks learning.networks.scorer",
 }
 """Modules that add to a registry, besides the one that has it."""
-ENVIRONMENTS, AGENTS = "environments", "agents"
-KINDS = (*REGISTRIES, ENVIRONMENTS, AGENTS)
+ENVIRONMENTS, ALGORITHMS, AGENTS = "environments", "algorithms", "agents"
+KINDS = (*REGISTRIES, ENVIRONMENTS, ALGORITHMS, AGENTS)
 
 
 @click.command("list", short_help="Say which schedulers, policies and models there are, and what options they have.")
@@ -61,8 +61,8 @@ def list_names(kind: str, name: str | None, as_json: bool) -> None:
     """Print the names of a KIND, one a line, each with what it means; with a NAME, its options.
 
     KIND is schedulers, job-orders, node-orders, power-policies, contention-models, power-models,
-    network-models, failure-models, workload-generators, speedups, platforms, machines, environments, networks,
-    agents, observations, rewards, or those of another environment: choice-rewards, selection-observations,
+    network-models, failure-models, workload-generators, speedups, platforms, machines, environments, algorithms,
+    networks, agents, observations, rewards, or those of another environment: choice-rewards, selection-observations,
     selection-rewards, shutdown-observations, shutdown-rewards, shutdown-teachers and joint-rewards.
 
     \b
@@ -127,6 +127,8 @@ def _maker(kind: str, name: str) -> Callable[..., Any]:
     if kind == ENVIRONMENTS:
         module, _, attribute = import_module("learning").ENVIRONMENTS[name].partition(":")
         return getattr(import_module(module), attribute)  # type: ignore[no-any-return]
+    if kind == ALGORITHMS:
+        return import_module("learning.training.algorithms").ALGORITHMS[name][1]  # type: ignore[no-any-return]
     place, _, machine = name.rpartition(":")
     return registry_of("machines" if place == "machine" else kind).factory(machine)
 
@@ -156,6 +158,9 @@ def rows_of(kind: str) -> list[tuple[str, str]]:
     """Return the names of a KIND, each with what it means."""
     if kind == AGENTS:
         return list(import_module("learning.training.agent").ready_agents().items())
+    if kind == ALGORITHMS:
+        known = import_module("learning.training.algorithms").ALGORITHMS
+        return [(name, (inspect.getdoc(made) or "").partition("\n")[0]) for name, (made, _) in known.items()]
     if kind == ENVIRONMENTS:
         # Gymnasium's ids, each with the first line of its class's docstring.
         rows = []
