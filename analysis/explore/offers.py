@@ -127,7 +127,12 @@ def _named(specs: Iterable[str], make: Callable[[str], T]) -> dict[str, OfferedI
 
 def _built_in_workloads() -> dict[str, OfferedItem[Workload]]:
     found = {GAIA: OfferedItem("a week of May 2014 of the Gaia cluster, 1,692 jobs", lambda _: demo_workload())}
-    examples = {"lublin": "jobs=200,nodes=32,seed=4", "npb": "jobs=60,seed=4", "lopez-mixed": "jobs=200,seed=4"}
+    examples = {
+        "lublin": "jobs=200,nodes=32,seed=4",
+        "npb": "jobs=60,seed=4",
+        "lopez-mixed": "jobs=200,seed=4",
+        "cruz": "jobs=60,seed=4",
+    }
     for name in _own(WORKLOAD_GENERATORS):
         meaning = WORKLOAD_GENERATORS.help(name)
         found[name] = OfferedItem(meaning, lambda o, name=name: _generated(f"{name}:{o}"), True, examples.get(name, ""))

@@ -43,6 +43,11 @@ NPB_PROFILES: Mapping[str, tuple[float, float, float]] = {
     "ua.C": (312.57, 2.30, 4.32e6),
 }  # fmt: skip
 
+# Cruz (2023), inputs of Tables 5.1 and 5.2: name -> operations of a task (10^10), requested time (s), energy of a task (J).
+CRUZ_PROFILES: Mapping[str, tuple[float, float, float]] = {
+    "Low_Intensity": (0.1, 1.0, 0.36811111), "Med_Intensity": (0.5, 5.0, 1.840555), "High_Intensity": (1.0, 10.0, 3.1681),
+}  # fmt: skip
+
 _BUCKETS = 48  # half hours of a day
 _BUCKET_S = 1800.0
 _DAY_STARTS = 11  # the half hour from which the day of the arrival model counts
@@ -383,3 +388,32 @@ def npb(
     return Workload.from_triples(
         [(time, 1, name) for time, name in zip(submits, drawn, strict=True)], profiles, name="npb"
     )
+
+
+@WORKLOAD_GENERATORS.register("cruz")
+@checked
+def cruz(
+    jobs: Jobs = 7,
+    gap_s: Annotated[float, Ge(0), Unit("s"), Doc("mean time between two submissions")] = 0.25,
+    seed: Seed = 0,
+) -> Workload:
+    """Jobs like those of Cruz (2023), Tables 5.1 and 5.2: three intensities, 2 or 4 tasks, submitted soon after each other.
+
+    Intensity and tasks of each job are drawn, every one as likely; gaps are exponential.
+    """
+    gaps, kinds, widths = np.random.default_rng(seed).spawn(3)
+    times = np.concatenate(([0.0], np.cumsum(gaps.exponential(gap_s, jobs - 1)))).tolist()
+    profiles = {
+        name: {
+            "req_ops": work * 1e10,
+            "req_time": seconds,
+            "req_energy": energy,
+            "ipc": 1.0,
+            "mem": 1100,
+            "mem_vol": 19.0,
+        }
+        for name, (work, seconds, energy) in CRUZ_PROFILES.items()
+    }
+    drawn = kinds.choice(list(profiles), jobs).tolist()
+    tasks = widths.choice([2, 4], jobs).tolist()
+    return Workload.from_triples(list(zip(times, tasks, drawn, strict=True)), profiles, name="cruz")

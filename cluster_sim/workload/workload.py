@@ -676,5 +676,10 @@ for _name, _function, _meaning in (
         "npb",
         "A batch as those of Herrera et al. (2021): sequential jobs, each one of seven NAS parallel benchmarks at random.",
     ),
+    (
+        "cruz",
+        "cruz",
+        "Jobs like those of Cruz (2023), Tables 5.1 and 5.2: three intensities, 2 or 4 tasks, submitted soon after each other.",
+    ),
 ):
     WORKLOAD_GENERATORS.register_later(_name, "cluster_sim.workload.generators", _function, _meaning)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from cluster_sim import Workload
 from cluster_sim.errors import InputError
-from cluster_sim.workload.generators import from_profiles, lopez_mixed, lublin, npb, with_bursts
+from cluster_sim.workload.generators import cruz, from_profiles, lopez_mixed, lublin, npb, with_bursts
 
 
 def hourly(gap_s: float = 3600.0, jobs: int = 101) -> Workload:
@@ -152,3 +153,20 @@ def test_negative_seeds_are_refused() -> None:
         lopez_mixed(memory="-1..2", seed=-1)
     with pytest.raises(InputError, match="seed: expected a whole number, 0 or more"):
         Workload.read("npb:seed=-1")
+
+
+def test_jobs_of_three_intensities(shared: Path) -> None:
+    """Profiles are those of the author's inputs; intensities and widths are as likely as each other, gaps as long as said."""
+    author = Workload.read(shared / "cases" / "pcbe" / "table-5.1-row-1" / "workload.json").jobs
+    drawn = cruz(jobs=3000, seed=5).jobs
+    columns = ["operations", "requested_time", "req_energy", "ipc", "memory", "mem_vol"]
+    theirs, ours = (
+        jobs.drop_duplicates("profile").set_index("profile")[columns].sort_index() for jobs in (author, drawn)
+    )
+    assert ours.equals(theirs)
+    shares = drawn.groupby(["profile", "requested_cores"]).size() / 3000
+    assert len(shares) == 6
+    assert np.allclose(shares, 1 / 6, atol=0.03)  # 4.4 standard deviations
+    assert drawn["submit_time"].diff().mean() == pytest.approx(0.25, abs=0.02)
+    assert cruz(seed=7).jobs.equals(Workload.read("cruz:seed=7").jobs)
+    assert not cruz(seed=7).jobs.equals(cruz(seed=8).jobs)
