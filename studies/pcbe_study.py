@@ -308,8 +308,9 @@ def main(
         runs = compared(inputs(folder, not skip_scale), goals)
     click.echo(f"\nAbove the best fixed configuration, {runs['input'].nunique()} inputs, no quirk:")
     click.echo(summary(runs).round(3).to_string())
-    large = runs[~runs["input"].str.startswith("segment")]
-    click.echo(f"\n{large[large['scheduler'].isin(ADAPTIVE)].to_string(index=False)}")
+    if not agents:
+        large = runs[~runs["input"].str.startswith("segment")]
+        click.echo(f"\n{large[large['scheduler'].isin(ADAPTIVE)].to_string(index=False)}")
     for figure, metric in zip(("energy_j", "edp_js"), METRICS, strict=True):
         chosen = regrets(runs, figure)[[*FIXED, f"adaptive-pcbe:metric={metric}"]] * 100.0
         click.echo(
