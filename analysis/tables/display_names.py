@@ -93,6 +93,7 @@ PLATFORMS = {
     "simgrid": "SimGrid's {}",
 }
 WORKLOADS = {
+    "cruz": "Jobs of Cruz (2023)",
     "lopez-mixed": "Jobs of López (2023)",
     "lublin": "Lublin's model",
     "npb": "NAS benchmarks",
