@@ -169,6 +169,8 @@ def by_number(column: str) -> ColourStrategy:
         code = np.clip(np.searchsorted(edges, values, side="right") - 1, 0, len(edges) - 2)
         texts = steps_in_words(edges.tolist(), unit)
         names = tuple(f"{low} to {high}" if high else f"{low} or more" for low, high in pairwise(texts))
+        if edges[0] == edges[-1]:
+            names = (texts[0],)
         steps = len(names)
         colours = tuple(
             SCALE[round(i * (len(SCALE) - 1) / (steps - 1))] if steps > 1 else SCALE[4] for i in range(steps)
@@ -205,7 +207,7 @@ def _even_edges(low: float, high: float) -> np.ndarray:
 
 def _growing_edges(low: float, least: float, high: float) -> np.ndarray:
     """Return at most eight steps, round in the logarithm, from ``low`` by the ``least`` value above 0 to ``high``."""
-    first, last = math.floor(math.log10(least)), math.ceil(math.log10(high))
+    first, last = math.floor(math.log10(least)) - 1, math.ceil(math.log10(high)) + 1  # logarithms are rounded
     for parts in ((1.0, 2.0, 5.0), (1.0, 3.0), (1.0,)):
         edges = [part * 10.0**power for power in range(first, last + 1) for part in parts]
         begin, end = bisect_right(edges, least) - 1, bisect_left(edges, high)

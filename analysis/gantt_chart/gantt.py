@@ -28,7 +28,7 @@ from analysis.gantt_chart.piece_traces import piece_traces
 from analysis.gantt_chart.reservations import reservation_traces
 from analysis.gantt_chart.tool import MOST_CARRIED, tool
 from analysis.pages.redrawn import LABELS
-from analysis.tables.display_names import display_name
+from analysis.tables.display_names import PLATFORMS, WORKLOADS, display_name
 from analysis.tables.wording import listing, plotly_text, shortened
 from cluster_sim.amounts import number
 from cluster_sim.errors import SpecError
@@ -152,8 +152,8 @@ def run_title(result: Result) -> str:
     """Return a run's title from its settings, in words: scheduler, power policy, workload, platform."""
     meta = result.meta
     said = PLUS.join(str(meta[key]) for key in ("scheduler", "power_policy") if meta.get(key) not in (None, "", "none"))
-    workload = f" — {display_name(str(meta['workload']))}" if meta.get("workload") else ""
-    return f"{display_name(said) or 'Schedule'}{workload} on {display_name(result.platform.id)}"
+    workload = f" — {display_name(str(meta['workload']), titles=WORKLOADS)}" if meta.get("workload") else ""
+    return f"{display_name(said) or 'Schedule'}{workload} on {display_name(result.platform.id, titles=PLATFORMS)}"
 
 
 def time_window(result: Result) -> tuple[float, float]:

@@ -6,11 +6,13 @@ left out. The page itself is the template ``report.html``.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 from markupsafe import Markup
@@ -23,13 +25,14 @@ from analysis.gantt_chart.options import RunsOptions
 from analysis.gantt_chart.runs_chart import MOST_RUNS, gantt_runs, same_jobs
 from analysis.pages.page import figure_html, figures_html, page, render, write_whole
 from analysis.reports.verdict import compare, run_sentence
-from analysis.tables.display_names import display_name, display_names
+from analysis.tables.display_names import WORKLOADS, display_name, display_names
 from analysis.tables.run_metrics import (
     REPLICATIONS,
     Runs,
     cells_html,
     comparison_table,
     headlines,
+    metrics_of,
     named_runs,
     renamed,
     table_html,
@@ -41,9 +44,10 @@ from cluster_sim.errors import InputError, counted
 from cluster_sim.files.source import PLUS
 from cluster_sim.options import options_of
 from cluster_sim.records.cautions import Cautions
-from cluster_sim.records.comparison import Comparison
+from cluster_sim.records.comparison import Comparison, Standing
 from cluster_sim.records.intervals import FEWEST_BLOCKS
 from cluster_sim.records.result import Result
+from cluster_sim.workload.fields import MORE_IS_BETTER
 from cluster_sim.workload.workload import Workload
 
 # Points of a curve: more than a screen is wide, and few enough for a page with many runs of 20,000 jobs.
@@ -118,7 +122,7 @@ def write_report(
     heading = run_title(first)
     if len(runs) > 1:
         heading = " vs ".join(runs) + (
-            f" — {display_name(first.meta['workload'])}" if first.meta.get("workload") else ""
+            f" — {display_name(first.meta['workload'], titles=WORKLOADS)}" if first.meta.get("workload") else ""
         )
     comparison = None if len(runs) == 1 and replications is None else compare(runs, replications)
     sentences = (run_sentence(first),) if comparison is None else comparison.sentences
@@ -132,14 +136,14 @@ def write_report(
         "Inputs and settings": Section(table=_settings_html(runs)),
     }
     platform = first.platform
-    size = f"{platform.node_count:,} nodes, {platform.core_count:,} cores"
+    size = f"{counted(platform.node_count, 'node')}, {counted(platform.core_count, 'core')}"
     text = render(
         "report.html",
         heading=title or heading,
         specs={display_name(name): name for name in given if called[name] != name} if len(runs) > 1 else _specs(first),
         sentences=[line for line in sentences if line],
-        tiles=_tiles_of_run(first) if comparison is None else _tiles(comparison),
-        lead=f"{len(first.jobs):,} jobs on platform {platform.id}: {size}",
+        tiles=_tiles_of_run(first) if comparison is None else _tiles(comparison, runs, replications),
+        lead=f"{counted(len(first.jobs), 'job')} on platform {platform.id}: {size}",
         cautions=Cautions.of_runs({name: run.cautions for name, run in runs.items()}).by_kind(),
         sections={name: section for name, section in sections.items() if section is not None},
         maker=f"cluster-sim {first.meta.get('version', '')}".strip(),
@@ -188,22 +192,34 @@ def _specs(result: Result) -> dict[str, str]:
     said = PLUS.join(str(result.meta.get(key) or "none") for key in ("scheduler", "power_policy")).removesuffix(
         f"{PLUS}none"
     )
-    told = (said, str(result.meta.get("workload")))
-    return {display_name(text): text for text in told if display_name(text) != text}
+    return {display_name(said): said} if display_name(said) != said else {}
 
 
-def _tiles(comparison: Comparison) -> list[Tile]:
+def _tiles(comparison: Comparison, runs: Mapping[str, Result], replications: pd.DataFrame | None) -> list[Tile]:
     """Return the figures of a comparison: of two runs what became of each metric, of more which has the best."""
     if len(comparison.names) == 2:
-        return [Tile.of_effect(effect) for effect in comparison.effects if effect.metric in _TILES]
-    return [Tile.of_standing(standing) for standing in comparison.standings]
+        known = [each for each in comparison.effects if each.metric in _TILES and not math.isnan(each.difference)]
+        return [Tile.of_effect(effect) for effect in known]
+    if replications is None:
+        block, summaries = "workload", {name: metrics_of(run.summary()) for name, run in runs.items()}
+        values = {key: {name: [row.get(key, math.nan)] for name, row in summaries.items()} for key in _TILES}
+    else:
+        block, values = "replication", replications.attrs[REPLICATIONS]
+    found = []
+    for key in _TILES:
+        arrays = {name: np.array(each, dtype=float) for name, each in values.get(key, {}).items()}
+        arrays = {name: each for name, each in arrays.items() if not np.isnan(each).any()}
+        standing = Standing.of(key, label_of(key), unit_of(key), arrays, block=block, most=key in MORE_IS_BETTER)
+        found += [] if standing is None else [Tile.of_standing(standing)]
+    return found
 
 
 def _tiles_of_run(result: Result) -> list[Tile]:
     """Return the figures of one run."""
     summary = result.summary()
-    shown = [key for key in _TILES if summary.get(key) not in (None, 0.0)]
-    return [Tile(label_of(key), one_unit(amount(float(summary[key]), unit_of(key)))) for key in shown]
+    known = {key: float(summary[key]) for key in _TILES if summary.get(key) is not None}
+    shown = {key: value for key, value in known.items() if math.isfinite(value) and (value or key != "energy_j")}
+    return [Tile(label_of(key), one_unit(amount(value, unit_of(key)))) for key, value in shown.items()]
 
 
 def _summary(runs: Mapping[str, Result], replications: pd.DataFrame | None) -> Section:

@@ -11,7 +11,7 @@ import numpy as np
 from analysis.figures.training_curves import learning_curves, read_log
 from analysis.pages.page import render, write_whole
 from analysis.reports.report import Figures, Section
-from analysis.tables.display_names import display_name
+from analysis.tables.display_names import WORKLOADS, display_name
 from analysis.tables.run_metrics import cells_html
 from analysis.tables.tiles import Tile, direction, one_unit
 from analysis.tables.wording import axis_of, change, label_of, setting, unit_of
@@ -111,8 +111,8 @@ def write_training_report(
         jobs += f" and {counted(len(further), 'further log')}"
     text = render(
         "report.html",
-        heading=f"Training: {settings['environment.kind']}, {display_name(jobs)}",
-        specs={display_name(jobs): jobs} if display_name(jobs) != jobs else {},
+        heading=f"Training: {settings['environment.kind']}, {display_name(jobs, titles=WORKLOADS)}",
+        specs={display_name(jobs, titles=WORKLOADS): jobs} if display_name(jobs, titles=WORKLOADS) != jobs else {},
         tiles=_tiles(summaries),
         sentences=[
             _verdict(summaries, chosen_by_reduction=columns.isdisjoint(("validation/share", "validation/cost_over")))
@@ -133,13 +133,12 @@ def _tiles(summaries: Sequence[TrainingSummary]) -> list[Tile]:
     first = summaries[0]
     best = min(summaries, key=lambda one: one.value)
     value = one_unit(amount(best.value, unit_of(first.objective)))
-    tiles = [Tile(label_of(first.objective), value, "of the best agent, in validation")]
+    kind = "" if not first.baseline else "unsure" if best.effect is None else direction(best.effect)
+    note = "of the best agent in validation" + (f", {change(best.reduction)}" if first.baseline else "")
+    tiles = [Tile(label_of(first.objective), value, note, kind)]
     if first.baseline:
         base = one_unit(amount(first.baseline_value, unit_of(first.objective)))
-        kind = "unsure" if best.effect is None else direction(best.effect)
-        tiles.append(
-            Tile("the best baseline", base, f"{first.baseline}: the agent reaches {change(best.reduction)}", kind)
-        )
+        tiles.append(Tile("the best baseline", base, display_name(first.baseline)))
     tiles.append(Tile("found after", f"{best.best_iteration:,} of {best.iterations:,}", "iterations"))
     return (
         [*tiles, Tile("trainings", str(len(summaries)), "which differ by their seeds")] if len(summaries) > 1 else tiles

@@ -22,17 +22,17 @@ SCHEDULERS = {
     "contention-aware": "Contention-aware greedy",
     "easy": "EASY backfilling",
     "equipartition": "Equal shares of the cores",
-    "fcfs": "First come, first served",
+    "fcfs": "FCFS",
     "learned": "Agent {}",
     "list": "List scheduling",
     "ljf": "Longest job first",
-    "malleable": "Malleable jobs, first come, first served",
-    "moldable": "Moldable jobs, first come, first served",
+    "malleable": "Malleable jobs in order",
+    "moldable": "Moldable jobs in order",
     "patient": "Patient greedy",
     "pcbe": "PCBE",
     "preemptive": "Preemptive scheduling",
     "replay": "Recorded schedule {}",
-    "saf-easy": "EASY backfilling, smallest area backfilled first",
+    "saf-easy": "EASY backfilling of the smallest area",
     "search": "Search for the best end",
     "shrink-expand": "Shrink and expand",
     "sjf": "Shortest job first",
@@ -41,13 +41,13 @@ SCHEDULERS = {
 POWER_POLICIES = {
     "always-on": "all nodes on",
     "inertial": "inertial shutdown",
-    "keep-ready": "{} idle nodes kept on",
+    "keep-ready": "{nodes} idle nodes kept on",
     "learned": "agent {}",
     "off-reservation": "reservations that keep nodes off",
-    "power-cap": "at most {W}",
+    "power-cap": "at most {watts:W}",
     "random": "nodes off at random",
     "summed-stretch": "nodes on by summed stretch",
-    "timeout": "idle nodes off after {s}",
+    "timeout": "idle nodes off after {seconds:s}",
 }
 JOB_ORDERS = {
     "edf": "earliest deadline first",
@@ -87,10 +87,7 @@ NODE_ORDERS = {
     "total_mem": "most memory",
 }
 PLATFORMS = {
-    "homogeneous": "Equal nodes",
-    "machine": "{}",
-    "mixed": "Mixed nodes {}",
-    "simgrid": "SimGrid's {}",
+    "homogeneous": "equal nodes",
 }
 WORKLOADS = {
     "cruz": "Jobs of Cruz (2023)",
@@ -98,17 +95,17 @@ WORKLOADS = {
     "lublin": "Lublin's model",
     "npb": "NAS benchmarks",
 }
-_KINDS = (SCHEDULERS, PLATFORMS, WORKLOADS)
 
 
-def display_name(text: str, with_options: bool = True) -> str:
-    """Return the name for people of a spec, or of a scheduler's and a power policy's, ``easy + timeout:300``.
+def display_name(text: str, with_options: bool = True, titles: Mapping[str, str] = SCHEDULERS) -> str:
+    """Return the name for people of a scheduler's spec, or of that and a power policy's, ``easy + timeout:300``.
 
-    A number in brackets that tells equal names apart stays. Any other text is returned as it is.
+    With other ``titles``, :data:`PLATFORMS` or :data:`WORKLOADS`, the text is a spec of that kind. A number in brackets that
+    tells equal names apart stays. Any other text, such as the name of a file, is returned as it is.
     """
     said, number = re.fullmatch(r"(.*?)( \(\d+\))?", text, re.DOTALL).groups()  # type: ignore[union-attr]
     first, plus, power = said.partition(PLUS)
-    named = [_named(first, with_options, *_KINDS)]
+    named = [_named(first, with_options, titles)]
     if plus:
         named.append(_named(power, with_options, POWER_POLICIES))
     return PLUS.join(named) + (number or "")
@@ -123,36 +120,35 @@ def display_names(texts: Iterable[str]) -> dict[str, str]:
     return {text: name or text for text, name in found.items()}
 
 
-def _named(text: str, with_options: bool, *kinds: Mapping[str, str]) -> str:
+def _named(text: str, with_options: bool, titles: Mapping[str, str]) -> str:
     try:
         spec = Spec.parse(text)
     except SpecError:
         return text
-    title = next((titles[spec.name] for titles in kinds if spec.name in titles), None)
+    title = titles.get(spec.name)
     if title is None:
         return text
-    positional = list(spec.positional)
-    parts = [_filled(title, positional)]
+    positional, options = list(spec.positional), dict(spec.options)
+    parts = [_filled(title, positional, options) or spec.name.replace("-", " ")]
     if spec.name == "list" and positional:
         jobs, _, nodes = positional.pop(0).partition("/")
         parts += [JOB_ORDERS.get(jobs, jobs), f"nodes: {NODE_ORDERS.get(nodes, nodes)}" if nodes else ""]
-    parts += [*positional, *(_option(key, value) for key, value in spec.options.items())]
+    parts += [*positional, *(_option(key, value) for key, value in options.items())]
     return ", ".join(filter(None, parts)) if with_options else parts[0]
 
 
-def _filled(title: str, positional: list[str]) -> str:
-    """Return the title with the first value in its place, which is taken from ``positional``."""
-    place = re.search(r" ?(?:after |at most )?\{(\w*)\}", title)
+def _filled(title: str, positional: list[str], options: dict[str, str]) -> str:
+    """Return the title with its value in place: the first of ``positional``, or an option, which is taken from there."""
+    place = re.search(r"\{(\w*):?(\w*)\}", title)
     if place is None:
         return title
-    if not positional:
-        return title.replace(place[0], "") or title
-    value, unit = positional.pop(0), place[1]
-    if not unit:
-        value = PurePath(value).name
-    with suppress(ValueError):
-        value = amount(float(value), unit) if unit else value
-    return title.replace(f"{{{unit}}}", value)
+    value = positional.pop(0) if positional else options.pop(place[1], "")
+    if not value:
+        return re.sub(r" ?(after |at most )?\{.*?\} ?", "", title)
+    if place[2]:
+        with suppress(ValueError):
+            value = amount(float(value), place[2])
+    return title.replace(place[0], PurePath(value).name if not place[1] else value)
 
 
 def _option(key: str, value: str) -> str:

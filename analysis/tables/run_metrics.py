@@ -125,7 +125,7 @@ def table_html(table: pd.DataFrame) -> Markup:
 def _mark(metric: str, row: pd.Series, versus: str) -> str:
     """Return "better" or "worse" for a change of a metric that matters and that chance does not explain, else nothing."""
     change, around = float(row.get(versus, np.nan)), float(row.get(versus + HALF_WIDTH, 0.0))
-    if not abs(change) >= max(LEAST_CHANGE, around) or metric not in HEADLINES:
+    if np.isnan(around) or not abs(change) >= max(LEAST_CHANGE, around) or metric not in HEADLINES:
         return ""
     return "better" if (change > 0) == (metric in MORE_IS_BETTER) else "worse"
 

@@ -22,6 +22,8 @@ class Tile:
     @classmethod
     def of_effect(cls, effect: Effect) -> Tile:
         """Return the tile of what became of a metric."""
+        if effect.value == effect.base and not any(effect.differences):
+            return cls(effect.label, one_unit(effect.text(effect.value)), f"the same under {effect.against}")
         value, base = (one_unit(effect.text(each)) for each in (effect.value, effect.base))
         return cls(
             effect.label, value, f"{effect.in_percent()} against {base} under {effect.against}", direction(effect)

@@ -1,6 +1,6 @@
 // Charts on a phone: legend and colour bar stand above the plot, nothing beside it, and headings are broken into lines.
 "use strict";
-const NARROW_PX = 700, LINE_PX = 18, BAR_PX = 58;
+const NARROW_PX = 700, LINE_PX = 18, BAR_PX = 64;
 
 const isNarrow = chart => chart.clientWidth > 0 && chart.clientWidth < NARROW_PX;
 
@@ -27,7 +27,7 @@ function fitted(chart, data, layout) {
   const top = above + (bars ? BAR_PX : 0) + legend + 12, more = Math.max(0, top - (margin.t ?? 100));
   const height = (layout.height || chart.clientHeight || 450) + more;
   chart.style.height = `${height}px`;
-  const bar = { orientation: "h", x: 0.5, xanchor: "center", len: 1, yref: "container", y: 1 - (above + 4) / height, yanchor: "top", thickness: 10 };
+  const bar = { orientation: "h", x: 0.5, xanchor: "center", len: 1, yref: "container", y: 1 - (above + 4) / height, yanchor: "top", thickness: 10, tickangle: 0, tickfont: { size: 9 } };
   const barred = trace =>
     trace.marker?.showscale ? { ...trace, marker: { ...trace.marker, colorbar: { ...trace.marker.colorbar, ...bar } } } :
     trace.type === "heatmap" ? { ...trace, colorbar: { ...trace.colorbar, ...bar } } : trace;

@@ -48,8 +48,20 @@ def _convert_tables(app: Sphinx, what: str, name: str, thing: Any, options: Any,
 def _show_types_alone(app: Sphinx, thing: Any, bound: bool) -> None:
     """Have a signature show the types of options; their bounds, units and meanings stand in the tables of names."""
     plain = inspect.unwrap(thing)
-    with suppress(Exception):  # some annotations are there for type checkers alone
+    try:
         plain.__annotations__.update(get_type_hints(plain))
+    except Exception:  # some annotations are there for type checkers alone, or are fields of another module's class
+        with suppress(AttributeError, SyntaxError):
+            plain.__annotations__.update({name: _type_alone(each) for name, each in plain.__annotations__.items()})
+
+
+def _type_alone(annotation: Any) -> Any:
+    """Return the type of an annotation, of which the text says what is annotated beside it."""
+    if isinstance(annotation, str) and annotation.startswith("Annotated["):
+        told = ast.parse(annotation, mode="eval").body
+        if isinstance(told, ast.Subscript) and isinstance(told.slice, ast.Tuple):
+            return ast.unparse(told.slice.elts[0])
+    return annotation
 
 
 def _show_types_of_fields(app: Sphinx, what: str, name: str, thing: Any, options: Any, lines: list[str]) -> None:

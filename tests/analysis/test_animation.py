@@ -85,7 +85,7 @@ def long() -> Result:
 
 
 class Silent(Scheduler):
-    """First come, first served, without a word on who waits."""
+    """FCFS, without a word on who waits."""
 
     def schedule(self, view: Any) -> Iterable[Start]:
         """In order, until one does not fit."""
@@ -174,7 +174,7 @@ def test_every_way_to_step(in_browser: dict[str, Any]) -> None:
     assert moves == ["6#6", "5#5", "4#4", "5#5", "1#1", "1#1", "6#6", "1#1", "3#3", "3#3", "2#2", "4#4"]
     assert (in_browser["playing"], played) == ("❚❚ Pause", "6")
     assert EVIL in in_browser["steps"][1]["decision"][1]
-    assert in_browser["title"] == "First come, first served on Equal nodes"
+    assert in_browser["title"] == "FCFS on equal nodes"
 
 
 def test_a_promise_of_no_time_is_told_as_such() -> None:

@@ -6,7 +6,6 @@ import pytest
 
 from analysis.tables import display_names as names
 from analysis.tables.display_names import display_name
-from cluster_sim.platform.specs import platforms
 from cluster_sim.registry import Registry
 from cluster_sim.workload.workload import WORKLOAD_GENERATORS
 from schedulers.policy.policy import power_policies, schedulers
@@ -29,26 +28,33 @@ def test_everything_that_the_toolkit_brings_has_a_title(registry: Registry[objec
     assert sorted(titles) == [name for name in registry if registry._is_built_in(name)]
 
 
-def test_every_kind_of_platform_has_a_title() -> None:
-    """Machines of the library have their own names."""
-    assert sorted(names.PLATFORMS) == sorted({name.partition(":")[0] for name in platforms})
+def test_names_of_files_stay() -> None:
+    """A log called ``slurm`` and a platform called ``mixed`` are no schedulers."""
+    assert display_name("slurm", titles=names.WORKLOADS) == "slurm"
+    assert display_name("mixed", titles=names.PLATFORMS) == "mixed"
+    assert display_name("lublin:jobs=9", titles=names.WORKLOADS) == "Lublin's model, jobs: 9"
+    assert display_name("homogeneous", titles=names.PLATFORMS) == "equal nodes"
 
 
 @pytest.mark.parametrize(
     ("text", "name"),
     [
-        ("fcfs", "First come, first served"),
+        ("fcfs", "FCFS"),
         ("easy:nodes=free_mem_bw", "EASY backfilling, nodes: most free memory bandwidth"),
         ("easy:order=sjf,backfill=saf,depth=2", "EASY backfilling, shortest first, backfilled smallest area first, depth: 2"),
         ("list:smallest/most_used_mem,blocking=no", "List scheduling, smallest first, nodes: most memory in use, no blocking"),
         ("conservative:replan=yes", "Conservative backfilling, replan"),
         ("easy + timeout:300", "EASY backfilling + idle nodes off after 5 min"),
-        ("fcfs + power-cap:1500", "First come, first served + at most 1.5 kW"),
+        ("fcfs + power-cap:1500", "FCFS + at most 1.5 kW"),
         ("easy + timeout", "EASY backfilling + idle nodes off"),
         ("learned:agents/kit-energy,sample=yes", "Agent kit-energy, sample"),
         ("easy (2)", "EASY backfilling (2)"),
-        ("machine:taurus,nodes=4", "taurus, nodes: 4"),
-        ("homogeneous:nodes=16,cores=4", "Equal nodes, nodes: 16, cores: 4"),
+        ("fcfs + power-cap:watts=400", "FCFS + at most 400 W"),
+        ("fcfs + keep-ready", "FCFS + idle nodes kept on"),
+        ("fcfs + keep-ready:2", "FCFS + 2 idle nodes kept on"),
+        ("fcfs + timeout:seconds=60", "FCFS + idle nodes off after 1 min"),
+        ("fcfs + power-cap", "FCFS + power cap"),
+        ("machine", "machine"),
         ("my own run", "my own run"),
         ("mine.py:Mine,depth=2", "mine.py:Mine,depth=2"),
         ("a:b=1,b=2", "a:b=1,b=2"),
@@ -64,7 +70,7 @@ def test_names_are_as_short_as_tells_them_apart() -> None:
     """Options are named where runs differ in them; ``fcfs`` and ``first`` order jobs alike, and stay specs."""
     found = names.display_names(["easy:nodes=high_cores", "conservative", "fcfs", "fcfs:blocking=yes"])
     assert list(found.values()) == [
-        "EASY backfilling", "Conservative backfilling", "First come, first served", "First come, first served, blocking",
+        "EASY backfilling", "Conservative backfilling", "FCFS", "FCFS, blocking",
     ]  # fmt: skip
     alike = ["list:first/first", "list:fcfs/first"]
     assert names.display_names([*alike, "list:saf/first"]) == {

@@ -62,8 +62,8 @@ def test_a_report_of_two_runs(run: Run, tmp_path: Path) -> None:
     runs = {"fcfs": first, "easy": run("easy")}
     page = write_report(runs, tmp_path / "new" / "report.html", workload=workload).read_text(encoding="utf-8")
     assert titles(page) == [
-        "First come, first served vs EASY backfilling", "Cores in use", "Jobs that wait", "Energy used so far",
-        "Power by state: First come, first served", "Power by state: EASY backfilling", "Distribution of the wait time",
+        "FCFS vs EASY backfilling", "Cores in use", "Jobs that wait", "Energy used so far",
+        "Power by state: FCFS", "Power by state: EASY backfilling", "Distribution of the wait time",
         "Distribution of the bounded slowdown", "Jobs submitted, by hour of the day", "Jobs submitted, by weekday",
         "Mean bounded slowdown by user",
     ]  # fmt: skip

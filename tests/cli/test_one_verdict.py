@@ -92,7 +92,7 @@ def test_a_comparison_of_schedulers(command: Command, here: Path, replications: 
         table = replication_table({name: [run.summary() for run in several] for name, several in runs.items()})
         return compare({name: several[0] for name, several in runs.items()}, table)
 
-    called = {"fcfs": "First come, first served", "easy": "EASY backfilling"}
+    called = {"fcfs": "FCFS", "easy": "EASY backfilling"}
     told = agree(command, words, "out/report.html", ["--report"], compared, called)
     assert told[0] == "What differs: scheduler (fcfs, easy)."
     ending = {1: "in this one workload", 3: "too few replications (3) for an interval", 5: ""}[replications]
