@@ -216,7 +216,9 @@ def cap_traces(result: Result, end: float) -> list[go.Scatter]:
             line={"shape": "hv", "color": CAPACITY, "width": 1.2, "dash": "dash"},
             name="power cap",
             hovertemplate="power cap: %{y:.3~s}W<extra></extra>",
-            showlegend=False,
+            legendgroup="power cap",
+            legendrank=2_600,
+            showlegend=True,
         )
     ]
 

@@ -29,7 +29,7 @@ from analysis.gantt_chart.reservations import reservation_traces
 from analysis.gantt_chart.tool import MOST_CARRIED, tool
 from analysis.pages.redrawn import LABELS
 from analysis.tables.display_names import PLATFORMS, WORKLOADS, display_name
-from analysis.tables.wording import listing, plotly_text, shortened
+from analysis.tables.wording import listing, plotly_text, shortened, shortened_apart
 from cluster_sim.amounts import number
 from cluster_sim.errors import SpecError
 from cluster_sim.files.source import PLUS
@@ -184,10 +184,11 @@ def lay_out(
     figure.update_layout(xaxis=time_axis_layout(axis, window, y_axis(len(domains))))
     edges = scenes[0].held.scale.node_edge
     panels = [panel_axis(name, scenes[0]) | {"anchor": "x"} for name in lower]
+    short = plotly_text(shortened_apart(names, 30))
     for place, settings in enumerate([*map(row_axis, scenes), *panels], start=1):
         layout = AXIS | settings | {"domain": domains[place - 1]}
         if place <= len(names):
-            layout["title"] = {"text": plotly_text([shortened(names[place - 1], 30)])[0], "standoff": 8}
+            layout["title"] = {"text": short[place - 1], "standoff": 8}
         if 1 < place <= len(scenes) and np.array_equal(scenes[place - 1].held.scale.node_edge, edges):
             layout["matches"] = "y"  # one zoom for all
         figure.update_layout({y_axis(place).replace("y", "yaxis"): layout})

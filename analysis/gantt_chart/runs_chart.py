@@ -27,7 +27,7 @@ from analysis.gantt_chart.panels import (
 )
 from analysis.gantt_chart.tool import MOST_CARRIED, compared, tool
 from analysis.tables.run_metrics import named_runs
-from analysis.tables.wording import plotly_text, shortened
+from analysis.tables.wording import plotly_text, shortened, shortened_apart
 from cluster_sim.amounts import number
 from cluster_sim.errors import InputError, counted
 from cluster_sim.options import with_options
@@ -240,7 +240,8 @@ def _lines(
     ``steps`` receives what a page needs to draw them exactly.
     """
     lines = []
-    for scene, (run, colour, line) in zip(scenes.values(), run_styles(list(scenes)), strict=True):
+    short = shortened_apart(list(scenes), 22)
+    for scene, (run, colour, line), called in zip(scenes.values(), run_styles(list(scenes)), short, strict=True):
         curve, *others = panel_traces(name, scene) or [None]
         if curve is None:
             continue
@@ -248,7 +249,7 @@ def _lines(
         style_ = curve.line.to_plotly_json() | line | {"width": 1.4}
         group = {"yaxis": yaxis, "legendgroup": f"curves of {run}", "legendrank": 1_600}
         hover = f"{run}: {curve.hovertemplate}"
-        said = {"name": shortened(run, 22) + mean, "showlegend": legend}
+        said = {"name": plotly_text([called])[0] + mean, "showlegend": legend}
         lines.append(curve.update(fill="none", line=style_, hovertemplate=hover, **said, **group))
         bands = [trace for trace in others if trace.meta == BAND]
         lines += [trace.update(line_color=colour, fillcolor=transparent(colour, 0.2), **group) for trace in bands]

@@ -27,6 +27,15 @@ def shortened(text: str, limit: int = 60) -> str:
     return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
+def shortened_apart(texts: Sequence[str], limit: int) -> list[str]:
+    """Return texts cut to ``limit`` characters: at the end, or at the beginning where they would look the same."""
+    cut = [shortened(text, limit) for text in texts]
+    return [
+        short if cut.count(short) == 1 or len(text) <= limit else f"…{text[1 - limit :]}"
+        for text, short in zip(texts, cut, strict=True)
+    ]
+
+
 def listing(parts: Sequence[str]) -> str:
     """Return ``parts`` as a phrase: "a", "a and b", "a, b and c"."""
     if len(parts) < 2:

@@ -7,7 +7,7 @@ import pytest
 
 from analysis import comparison_table, format_table, headlines
 from analysis.tables.run_metrics import percent, table_html
-from analysis.tables.wording import label_of, unit_of
+from analysis.tables.wording import label_of, shortened_apart, unit_of
 from cluster_sim.amounts import number, numbers
 
 from .conftest import FakeResult
@@ -99,3 +99,13 @@ def test_a_unit_is_told_once(small: FakeResult) -> None:
     assert [row[-2:] for row in rows] == [["2.92", "1/h"], ["18.2", "kW"]]
     assert [" ".join(row).count("1/h") for row in rows] == [1, 0]
     assert "W" in rows[1][:-2]
+
+
+def test_names_that_begin_alike_keep_their_ends() -> None:
+    """Two long names of runs are told apart in a legend; a short one stays."""
+    names = [
+        "List scheduling, first come first, nodes: fastest",
+        "List scheduling, first come first, nodes: least power",
+        "FCFS",
+    ]
+    assert shortened_apart(names, 22) == ["…first, nodes: fastest", "…t, nodes: least power", "FCFS"]
