@@ -54,8 +54,8 @@ def test_a_comparison_tells_each_kind_once(done) -> None:
     assert kinds == ["requested time", "watts", "transitions"]
     page = Path("out/report.html").read_text()
     assert "<li>requested time: " in page
-    assert "<li>fcfs: transitions: " in page
-    assert "<li>easy: transitions: " in page
+    assert "<li>FCFS: transitions: " in page
+    assert "<li>EASY backfilling: transitions: " in page
 
 
 def test_a_dirty_log_is_told_of(done, dirty: Path) -> None:

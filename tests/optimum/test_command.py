@@ -34,7 +34,7 @@ def test_what_it_prints(workload: str) -> None:
     assert lines[0] == "optimum (makespan, without waiting): 6 s"
     assert lines[1].startswith("proven, ")
     assert sum("cluster0.node0: " in line for line in lines) == 3
-    assert lines[-1].split() == ["fcfs", "10", "s", "+66.67", "%"]
+    assert lines[-1].split() == ["fcfs", "10", "s", "+66.7", "%"]
 
 
 def test_a_limit_is_told(tmp_path: Path) -> None:
