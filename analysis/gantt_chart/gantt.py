@@ -151,9 +151,14 @@ def draw_rows(
 def run_title(result: Result) -> str:
     """Return a run's title from its settings, in words: scheduler, power policy, workload, platform."""
     meta = result.meta
-    said = PLUS.join(str(meta[key]) for key in ("scheduler", "power_policy") if meta.get(key) not in (None, "", "none"))
     workload = f" — {display_name(str(meta['workload']), titles=WORKLOADS)}" if meta.get("workload") else ""
-    return f"{display_name(said) or 'Schedule'}{workload} on {display_name(result.platform.id, titles=PLATFORMS)}"
+    return f"{display_name(deciders_of(result)) or 'Schedule'}{workload} on {display_name(result.platform.id, titles=PLATFORMS)}"
+
+
+def deciders_of(result: Result) -> str:
+    """Return the spec of a run's scheduler and, if it has one, of its power policy: ``easy + timeout:300``."""
+    told = (result.meta.get(key) for key in ("scheduler", "power_policy"))
+    return PLUS.join(str(spec) for spec in told if spec not in (None, "", "none"))
 
 
 def time_window(result: Result) -> tuple[float, float]:

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 from markupsafe import Markup
@@ -20,11 +19,11 @@ from markupsafe import Markup
 from analysis.figures.distributions import arrivals, ecdf
 from analysis.figures.fairness import fairness_index, user_fairness, user_table
 from analysis.figures.timelines import energy_timeline, power_timeline, queue_timeline, utilisation_timeline
-from analysis.gantt_chart.gantt import run_title, time_window, tool_chart
+from analysis.gantt_chart.gantt import deciders_of, run_title, time_window, tool_chart
 from analysis.gantt_chart.options import RunsOptions
 from analysis.gantt_chart.runs_chart import MOST_RUNS, gantt_runs, same_jobs
 from analysis.pages.page import figure_html, figures_html, page, render, write_whole
-from analysis.reports.verdict import compare, run_sentence
+from analysis.reports.verdict import compare, run_sentence, standing_of, values_of
 from analysis.tables.display_names import WORKLOADS, display_name, display_names
 from analysis.tables.run_metrics import (
     REPLICATIONS,
@@ -32,7 +31,6 @@ from analysis.tables.run_metrics import (
     cells_html,
     comparison_table,
     headlines,
-    metrics_of,
     named_runs,
     renamed,
     table_html,
@@ -41,13 +39,11 @@ from analysis.tables.tiles import Tile, one_unit
 from analysis.tables.wording import label_of, setting, shortened, unit_of
 from cluster_sim.amounts import amount, number
 from cluster_sim.errors import InputError, counted
-from cluster_sim.files.source import PLUS
 from cluster_sim.options import options_of
 from cluster_sim.records.cautions import Cautions
-from cluster_sim.records.comparison import Comparison, Standing
+from cluster_sim.records.comparison import Comparison
 from cluster_sim.records.intervals import FEWEST_BLOCKS
 from cluster_sim.records.result import Result
-from cluster_sim.workload.fields import MORE_IS_BETTER
 from cluster_sim.workload.workload import Workload
 
 # Points of a curve: more than a screen is wide, and few enough for a page with many runs of 20,000 jobs.
@@ -189,9 +185,7 @@ class Figures:
 
 def _specs(result: Result) -> dict[str, str]:
     """Return what a run's title names in words, as specs."""
-    said = PLUS.join(str(result.meta.get(key) or "none") for key in ("scheduler", "power_policy")).removesuffix(
-        f"{PLUS}none"
-    )
+    said = deciders_of(result)
     return {display_name(said): said} if display_name(said) != said else {}
 
 
@@ -200,18 +194,9 @@ def _tiles(comparison: Comparison, runs: Mapping[str, Result], replications: pd.
     if len(comparison.names) == 2:
         known = [each for each in comparison.effects if each.metric in _TILES and not math.isnan(each.difference)]
         return [Tile.of_effect(effect) for effect in known]
-    if replications is None:
-        block, summaries = "workload", {name: metrics_of(run.summary()) for name, run in runs.items()}
-        values = {key: {name: [row.get(key, math.nan)] for name, row in summaries.items()} for key in _TILES}
-    else:
-        block, values = "replication", replications.attrs[REPLICATIONS]
-    found = []
-    for key in _TILES:
-        arrays = {name: np.array(each, dtype=float) for name, each in values.get(key, {}).items()}
-        arrays = {name: each for name, each in arrays.items() if not np.isnan(each).any()}
-        standing = Standing.of(key, label_of(key), unit_of(key), arrays, block=block, most=key in MORE_IS_BETTER)
-        found += [] if standing is None else [Tile.of_standing(standing)]
-    return found
+    block, values = values_of(runs, replications)
+    found = [standing_of(key, values[key], block) for key in _TILES if key in values]
+    return [Tile.of_standing(standing) for standing in found if standing is not None]
 
 
 def _tiles_of_run(result: Result) -> list[Tile]:

@@ -109,10 +109,11 @@ def write_training_report(
     jobs = Path(settings.get("environment.workload", "the built-in jobs")).name
     if further := settings.get("environment.also"):
         jobs += f" and {counted(len(further), 'further log')}"
+    called = display_name(jobs, titles=WORKLOADS)
     text = render(
         "report.html",
-        heading=f"Training: {settings['environment.kind']}, {display_name(jobs, titles=WORKLOADS)}",
-        specs={display_name(jobs, titles=WORKLOADS): jobs} if display_name(jobs, titles=WORKLOADS) != jobs else {},
+        heading=f"Training: {settings['environment.kind']}, {called}",
+        specs={called: jobs} if called != jobs else {},
         tiles=_tiles(summaries),
         sentences=[
             _verdict(summaries, chosen_by_reduction=columns.isdisjoint(("validation/share", "validation/cost_over")))

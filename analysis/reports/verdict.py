@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pandas as pd
@@ -16,6 +16,7 @@ from cluster_sim.records.comparison import LEAST_CHANGE, Difference, Effect, Sta
 from cluster_sim.records.comparison import Comparison as Comparison
 from cluster_sim.records.intervals import ComparisonVerdict
 from cluster_sim.records.result import Result
+from cluster_sim.workload.fields import MORE_IS_BETTER
 
 _WAIT = "mean_wait_s"
 _NO_SETTINGS = frozenset({"version", "made_with", "command", "inputs", "origin_s", "start_date"})
@@ -57,12 +58,7 @@ def compare(results: Runs, replications: pd.DataFrame | None = None) -> Comparis
     replication, and ``results`` are the runs of the first. Without it the differences are those of one workload.
     """
     runs = named_runs(results)
-    if replications is None:
-        block, table = "workload", comparison_table(runs)
-        values = {str(key): {name: [float(row[name])] for name in runs} for key, row in table.iterrows()}
-    else:
-        block, values = "replication", replications.attrs[REPLICATIONS]
-    arrays = {key: {name: np.array(row[name], dtype=float) for name in runs} for key, row in values.items()}
+    block, arrays = values_of(runs, replications)
 
     def effect(metric: str, name: str, against: str) -> Effect:
         pair = name, against
@@ -72,9 +68,7 @@ def compare(results: Runs, replications: pd.DataFrame | None = None) -> Comparis
     names = list(runs)
     shown = [metric for metric in (_WAIT, *_ELSE) if metric in arrays]
     effects = [effect(metric, name, names[0]) for name in names[1:] for metric in shown]
-    waits = arrays.get(_WAIT, {})
-    waits = {name: each for name, each in waits.items() if not np.isnan(each).any()}
-    standing = Standing.of(_WAIT, label_of(_WAIT), unit_of(_WAIT), waits, block=block) if waits else None
+    standing = standing_of(_WAIT, arrays.get(_WAIT, {}), block)
     remarks = []
     if standing is not None and len(standing.best) < len(standing.means):
         best = standing.best[0]
@@ -101,6 +95,27 @@ def compare(results: Runs, replications: pd.DataFrame | None = None) -> Comparis
         tuple(names), tuple(differences), (), tuple(effects), () if standing is None else (standing,),
         tuple(filter(None, remarks)), tuple(cautions),
     )  # fmt: skip
+
+
+def values_of(
+    runs: Mapping[str, Result], replications: pd.DataFrame | None
+) -> tuple[str, dict[str, dict[str, np.ndarray]]]:
+    """Return what runs are compared by, workload or replication, and the values of each metric and run, one for each."""
+    if replications is None:
+        block, table = "workload", comparison_table(runs)
+        values = {str(key): {name: [float(row[name])] for name in runs} for key, row in table.iterrows()}
+    else:
+        block, values = "replication", replications.attrs[REPLICATIONS]
+    return block, {key: {name: np.array(row[name], dtype=float) for name in runs} for key, row in values.items()}
+
+
+def standing_of(metric: str, values: Mapping[str, np.ndarray], block: str) -> Standing | None:
+    """Return how runs stand in a metric, those without a value left out; None where fewer than two have one."""
+    known = {name: each for name, each in values.items() if not np.isnan(each).any()}
+    if not known:
+        return None
+    more = metric in MORE_IS_BETTER
+    return Standing.of(metric, label_of(metric), unit_of(metric), known, block=block, most=more)
 
 
 def _moved(effects: Sequence[Effect]) -> str:

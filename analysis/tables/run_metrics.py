@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import pandas as pd
 
+from analysis.tables.tiles import sense
 from analysis.tables.wording import label_of, unit_of
 from cluster_sim.amounts import NOTHING, SCALED, amount, number
 from cluster_sim.errors import InputError
 from cluster_sim.records.comparison import LEAST_CHANGE
 from cluster_sim.records.intervals import CONFIDENCE, half_width, mean_of, paired_change
 from cluster_sim.records.result import Result
-from cluster_sim.workload.fields import MORE_IS_BETTER
 
 if TYPE_CHECKING:
     from markupsafe import Markup
@@ -127,7 +127,7 @@ def _mark(metric: str, row: pd.Series, versus: str) -> str:
     change, around = float(row.get(versus, np.nan)), float(row.get(versus + HALF_WIDTH, 0.0))
     if np.isnan(around) or not abs(change) >= max(LEAST_CHANGE, around) or metric not in HEADLINES:
         return ""
-    return "better" if (change > 0) == (metric in MORE_IS_BETTER) else "worse"
+    return sense(metric, change)
 
 
 def cells_html(

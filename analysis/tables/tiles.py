@@ -57,4 +57,9 @@ def direction(effect: Effect) -> str:
     is_fact = effect.block == "workload" and effect.matters and effect.difference
     if effect.shown is None and not is_fact:
         return "unsure"
-    return "better" if (effect.difference > 0) == (effect.metric in MORE_IS_BETTER) else "worse"
+    return sense(effect.metric, effect.difference)
+
+
+def sense(metric: str, change: float) -> str:
+    """Return whether a change of a metric, which is not 0, is "better" or "worse"."""
+    return "better" if (change > 0) == (metric in MORE_IS_BETTER) else "worse"

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
 
+import analysis
 from analysis.figures.palette import (
     ALL_STATES,
     COMPARED,
@@ -72,6 +75,13 @@ def test_colours_are_told_apart_by_all_readers(palette: tuple[str, ...], vision:
     """Any two colours of a chart lie 10 apart in CIELAB, for colour-blind readers, too."""
     distance, one, other = least_distance(palette, vision)
     assert distance >= 10.0, (one, other)
+
+
+def test_pages_turn_round_the_same_scale() -> None:
+    """On dark ground the browser reverses these steps; it has them in its own file."""
+    script = (Path(analysis.__file__).parent / "templates" / "gantt_view.js").read_text(encoding="utf-8")
+    for colour in (*SCALE, NONE):
+        assert f'"{colour.lower()}"' in script
 
 
 def test_the_distance_finds_colours_that_look_alike() -> None:

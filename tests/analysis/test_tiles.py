@@ -40,7 +40,7 @@ def test_a_difference_in_one_workload_is_a_fact() -> None:
 
 
 def test_the_best_of_several_is_named_with_the_next() -> None:
-    """Of three schedulers the tile has the best, and who follows."""
+    """The tile of three schedulers names the best one and the next."""
     values = {"a": np.array([4.0]), "b": np.array([2.0]), "c": np.array([3.0])}
     standing = Standing.of("mean_wait_s", "mean wait", "s", values, block="workload")
     assert standing is not None

@@ -18,7 +18,7 @@ SCALE = Path("cases", "pcbe", "scale-table-5.3", "platform.json")
 
 
 def test_nobody_beats_the_optimum(shared: Path) -> None:
-    """Of the author's eight inputs, one configuration of PCBE is best in some; who knows run times is no worse on average."""
+    """No run needs less than the optimum of the eight inputs. Knowing the run times makes the search better."""
     table = above_the_optimum(shared / "cases" / "pcbe")
     assert table.shape[0] == 8
     assert table.to_numpy().min() == pytest.approx(0.0, abs=1e-9)
@@ -28,7 +28,7 @@ def test_nobody_beats_the_optimum(shared: Path) -> None:
 
 
 def test_an_agent_stands_beside_its_controls(shared: Path, tmp_path: Path) -> None:
-    """It is a row of its metric alone, on draws too; random play is the mean of several plays, which differ."""
+    """An agent has values for its own metric alone, on draws, too. Random play is the mean of several plays, which differ."""
     config = read_config(CONFIG)
     leave(UNTRAINED, config, tmp_path / "agent", range(2))
     write_config(config, tmp_path / "agent" / "config.yaml")
