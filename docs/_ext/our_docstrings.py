@@ -45,14 +45,27 @@ def _convert_tables(app: Sphinx, what: str, name: str, thing: Any, options: Any,
     lines[:] = converted
 
 
+_DECLARED: list[tuple[Any, dict[str, Any]]] = []
+"""Functions that show their types alone on this page, each with its annotations as they are declared."""
+
+
 def _show_types_alone(app: Sphinx, thing: Any, bound: bool) -> None:
     """Have a signature show the types of options; their bounds, units and meanings stand in the tables of names."""
     plain = inspect.unwrap(thing)
+    with suppress(AttributeError):
+        _DECLARED.append((plain, dict(plain.__annotations__)))
     try:
         plain.__annotations__.update(get_type_hints(plain))
     except Exception:  # some annotations are there for type checkers alone, or are fields of another module's class
         with suppress(AttributeError, SyntaxError):
             plain.__annotations__.update({name: _type_alone(each) for name, each in plain.__annotations__.items()})
+
+
+def _declare_again(app: Sphinx, page: str, source: list[str]) -> None:
+    """Undo :func:`_show_types_alone` before the next page, whose tables read the declarations."""
+    while _DECLARED:
+        plain, annotations = _DECLARED.pop()
+        plain.__annotations__.update(annotations)
 
 
 def _type_alone(annotation: Any) -> Any:
@@ -170,6 +183,7 @@ def _resolve(app: Sphinx, env: BuildEnvironment, node: addnodes.pending_xref, te
 
 def setup(app: Sphinx) -> dict[str, bool]:
     """Register with Sphinx."""
+    app.connect("source-read", _declare_again)
     app.connect("autodoc-before-process-signature", _show_types_alone)
     app.connect("autodoc-process-docstring", _show_types_of_fields)
     app.connect("autodoc-process-docstring", _convert_tables, priority=100)

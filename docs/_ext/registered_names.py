@@ -6,9 +6,7 @@ Names of a registry with their options, the options of one function, all command
 from __future__ import annotations
 
 import inspect
-import re
 from importlib import import_module
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -24,8 +22,6 @@ if TYPE_CHECKING:
     from sphinx.application import Sphinx
 
 _MODULE = "cluster_sim.cli.commands."
-_ASKS = re.compile(r"^```\{(options|registered|command)\}[ \n](.*)$", re.MULTILINE)
-"""Directives on the pages that need options, and what they are about."""
 
 
 def _row(option: Option) -> str:
@@ -130,20 +126,6 @@ def _parsed(directive: SphinxDirective, lines: list[str], **attributes: list[str
     return [container]
 
 
-def _ask_first(app: Sphinx) -> None:
-    """Ask for all options before any signature is shown: our_docstrings takes from it what is declared beside the types."""
-    for page in Path(app.srcdir).rglob("*.md"):
-        for directive, words in _ASKS.findall(page.read_text(encoding="utf-8")):
-            if directive == "options":
-                options_of(_declared(words.split()[0]))
-            elif directive == "registered":
-                found = registry_of(words.strip())
-                for name in found:
-                    options_of(found.factory(name))
-            else:
-                _command(words.split()).params  # noqa: B018 - they are kept
-
-
 def _command(words: list[str]) -> click.Command:
     """Return a command, ``run``, or one of a group, ``lesson grade``."""
     found: click.Command = (
@@ -154,7 +136,6 @@ def _command(words: list[str]) -> click.Command:
 
 def setup(app: Sphinx) -> dict[str, bool]:
     """Register with Sphinx."""
-    app.connect("builder-inited", _ask_first)
     app.add_directive("registered", Registered)
     app.add_directive("options", Options)
     app.add_directive("commands", Commands)
