@@ -120,7 +120,7 @@ def test_a_benchmark_prints_a_table(measured: tuple[str, dict[str, Any]], rows: 
 
 @pytest.mark.parametrize("measured", ["profile"], indirect=True)
 def test_the_profile_says_where_the_time_goes(measured: tuple[str, dict[str, Any]]) -> None:
-    """Every part of a run has its share, and little is left that belongs to none."""
+    """Every part of a run has its share; how large it is depends on the machine."""
     printed, figures = measured
     assert len(figures["profiles"]) == printed.count("### ") == 4
     for profile in figures["profiles"]:
@@ -129,20 +129,20 @@ def test_the_profile_says_where_the_time_goes(measured: tuple[str, dict[str, Any
             "SimPy's loop and events|arrival and queue|the scheduler|finding cores|booking cores|power|the job's life"
         )
         assert set(of_every_run.split("|")) <= set(parts)
-        assert parts.get("other", 0.0) < 0.1 * sum(parts.values())
         assert set(profile["phases"]) == {"reading", "building", "run", "result.jobs"}
 
 
 def test_instructions_of_a_job_are_counted_by_part() -> None:
-    """Every module with a part exists, the counts are the same again, and a job under EASY costs more in the scheduler."""
+    """Every module with a part exists, counts repeat, EASY costs more in the scheduler, and little belongs to no part."""
     there = {
         path.name for package in (cluster_sim, simpy) for path in Path(package.__file__ or "").parent.rglob("*.py")
     }
     assert set(PART_OF) <= there
-    fcfs, easy = (per_job(case, 20, 40) for case in ("fcfs", "easy"))
+    fcfs, easy, contention = (per_job(case, 20, 40) for case in ("fcfs", "easy", "contention"))
     assert fcfs == per_job("fcfs", 20, 40)
     assert easy["the scheduler"] > fcfs["the scheduler"]
-    assert fcfs[OTHER][0] < 0.1 * sum(instructions for instructions, _ in fcfs.values())
+    for parts in (fcfs, contention):
+        assert parts[OTHER][0] < 0.05 * sum(instructions for instructions, _ in parts.values())
 
 
 @pytest.mark.parametrize(("module", "rows"), [("environments", 8), ("training", 6), ("sweeps", 10)])
