@@ -146,7 +146,7 @@ class SweepConfig(OwnKeys):
 SECTIONS: tuple[tuple[str, type[OwnKeys]], ...] = (
     ("", SweepConfig),
     ("factors", FactorKeys),
-    ("a workload", WorkloadKeys),
+    ("factors.workload", WorkloadKeys),
     ("train", TrainKeys),
     ("outputs", OutputKeys),
 )

@@ -94,6 +94,14 @@ def given(options: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in options.items() if value not in (None, ())}
 
 
+class DeclaredOption(click.Option):
+    """An option of a command, made from a declared one."""
+
+    def __init__(self, flags: Sequence[str], declared: Option, **more: Any):
+        super().__init__(flags, **more)
+        self.declared = declared
+
+
 def setting_option(name: str, meaning: str | None = None, **other: Any) -> Callable[[Any], Any]:
     """Make the option of a setting; ``meaning`` replaces the usual one, ``other`` click's arguments.
 
@@ -113,6 +121,7 @@ def setting_option(name: str, meaning: str | None = None, **other: Any) -> Calla
         more |= _values_of(setting.option)
     shown = isinstance(setting.default, int | str) and not isinstance(setting.default, bool) and meaning is None
     text = _sentence(told) + (f" [default: {setting.default}]" if shown else "")
+    more |= {"cls": DeclaredOption, "declared": setting.option}
     return click.option(*(setting.flags or _flags(name)), help=text, **more | other)
 
 
@@ -166,7 +175,7 @@ class DeclaringCommand(click.Command):
         self._params = params
 
 
-def _declared_option(option: Option, flags: Sequence[str] = (), **other: Any) -> click.Option:
+def _declared_option(option: Option, flags: Sequence[str] = (), **other: Any) -> DeclaredOption:
     """Make the option of a command from a declared one, with its default, which the help shows."""
     more: dict[str, Any] = _values_of(option) | other
     told = option.meaning + "; may be given several times" * more.get("multiple", False)
@@ -174,7 +183,7 @@ def _declared_option(option: Option, flags: Sequence[str] = (), **other: Any) ->
         default = False if option.default is REQUIRED and option.kinds == (bool,) else option.default
         shown = default is not None and default is not False
         more |= {"default": option.in_spec(default) if shown else default, "show_default": shown}
-    return click.Option([*(flags or _flags(option.name)), option.name], help=_sentence(told), **more | other)
+    return DeclaredOption([*(flags or _flags(option.name)), option.name], option, help=_sentence(told), **more | other)
 
 
 def setting_options(*names: str) -> Callable[[Any], Any]:

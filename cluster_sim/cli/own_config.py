@@ -18,6 +18,10 @@ class _Config(OwnKeys):
     """The keys are the settings."""
 
 
+SECTIONS = (("", _Config),)
+"""The one section of a configuration, as those of sweeps and trainings are named."""
+
+
 def read_config(path: str) -> dict[str, Any]:
     """Return the settings of a configuration file, by the names of ``RunSettings``. Raises FormatError."""
     document = read_document(path)

@@ -6,13 +6,15 @@ import json
 import re
 from pathlib import Path
 
+import click
 import numpy as np
 import pandas as pd
 import pytest
 
 from cluster_sim import Platform, Workload
+from cluster_sim.cli import main
 from cluster_sim.cli.commands.demo import PLATFORM, PROFILES, REFERENCE_GFLOPS, SCHEDULERS, WORKLOAD
-from cluster_sim.cli.commands.listing import KINDS, REGISTRIES
+from cluster_sim.cli.commands.listing import COMMANDS, CONFIGURATIONS, FILES, KINDS, REGISTRIES
 from cluster_sim.cli.comparisons import folders
 
 LAB = ("--platform", "lab.json", "--workload", "jobs.json")
@@ -341,7 +343,7 @@ def test_doubtful_parameters_warn(done) -> None:
 # ---------------------------------------------------------------------- list
 
 
-@pytest.mark.parametrize("kind", REGISTRIES)
+@pytest.mark.parametrize("kind", [*REGISTRIES, COMMANDS, FILES])
 def test_names_are_listed(done, kind) -> None:
     """Every name with a word about it, aligned."""
     lines = done("list", kind).stdout.splitlines()
@@ -427,3 +429,24 @@ def test_the_options_of_a_thing_are_listed(done, refused) -> None:
         "contention-models", "network-models", "failure-models",
     ]  # fmt: skip
     assert "(the nearest is easy)" in refused("list", "schedulers", "esy")
+
+
+def test_the_options_of_commands_and_files_are_listed(done) -> None:
+    """All options of all commands, and all keys of the files that commands take, have a type and a meaning."""
+    listed = {name: json.loads(done("list", COMMANDS, name, "--json").stdout)[0]["options"] for name in main.commands}
+    for name, options in listed.items():
+        flags = {flag for option in options for flag in option["name"].split(", ")}
+        assert flags == {
+            flag if isinstance(parameter, click.Option) else parameter.human_readable_name
+            for parameter in main.commands[name].params
+            for flag in parameter.opts
+        }
+    seed = next(option for option in listed["run"] if option["name"] == "--seed")
+    assert (seed["value"], seed["default"]) == ("whole number, 0 or more", "0")
+    for name in CONFIGURATIONS:
+        listed[f"{name} file"] = json.loads(done("list", FILES, name, "--json").stdout)[0]["options"]
+    assert [
+        option for options in listed.values() for option in options if not option["value"] or not option["meaning"]
+    ] == []
+    assert "factors.workload.window" in [option["name"] for option in listed["sweep file"]]
+    assert "configurations run: " in done("list", "run").stdout

@@ -61,6 +61,8 @@ def grade(folder: str, out: str | None, **options: Any) -> None:
 class _Lesson(click.Command):
     """``lesson [N]``, beside which ``lesson grade`` is a command of its own."""
 
+    beside = (grade,)
+
     def make_context(
         self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
     ) -> click.Context:

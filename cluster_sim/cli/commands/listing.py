@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -15,6 +15,7 @@ from cluster_sim.errors import InputError
 from cluster_sim.spelling import hint
 
 if TYPE_CHECKING:
+    from cluster_sim.options import Option
     from cluster_sim.registry import Registry
 
 REGISTRIES = {
@@ -49,8 +50,16 @@ _BESIDE = {
     "networks": "learning.networks.published_networks learning.networks.scorer",
 }
 """Modules that add to a registry, besides the one that has it."""
-ENVIRONMENTS, ALGORITHMS, AGENTS = "environments", "algorithms", "agents"
-KINDS = (*REGISTRIES, ENVIRONMENTS, ALGORITHMS, AGENTS)
+CONFIGURATIONS = {
+    "run": ("cluster_sim.cli.own_config", "the file that `run` takes: its options as keys"),
+    "sweep": ("analysis.sweep.config", "the file that `sweep` takes: factors, each with its values"),
+    "training": ("learning.training.configuration", "the file that `train` takes"),
+}
+"""Files of settings: the module whose ``SECTIONS`` declare their keys, and what they are."""
+ENVIRONMENTS, ALGORITHMS, AGENTS, COMMANDS, FILES = (
+    "environments", "algorithms", "agents", "commands", "configurations",
+)  # fmt: skip
+KINDS = (*REGISTRIES, ENVIRONMENTS, ALGORITHMS, AGENTS, COMMANDS, FILES)
 
 
 @click.command("list", short_help="Say which schedulers, policies and models there are, and what options they have.")
@@ -62,8 +71,8 @@ def list_names(kind: str, name: str | None, as_json: bool) -> None:
 
     KIND is schedulers, job-orders, node-orders, power-policies, contention-models, power-models,
     network-models, failure-models, workload-generators, speedups, platforms, machines, environments, algorithms,
-    networks, agents, observations, rewards, or those of another environment: choice-rewards, selection-observations,
-    selection-rewards, shutdown-observations, shutdown-rewards, shutdown-teachers and joint-rewards.
+    networks, agents, commands, configurations, observations, rewards, or those of another environment: choice-rewards,
+    selection-observations, selection-rewards, shutdown-observations, shutdown-rewards, shutdown-teachers and joint-rewards.
 
     \b
     cluster-sim list schedulers          the names
@@ -72,6 +81,7 @@ def list_names(kind: str, name: str | None, as_json: bool) -> None:
 
     Job orders and node orders are the two halves of the scheduler list:JOB/NODE; platforms and workload generators
     are the specs that --platform and --workload take beside files. Agents are those that come ready, for learned:NAME.
+    Configurations are the files of run, sweep and train.
     """
     if kind in KINDS and name is None:
         rows = rows_of(kind)
@@ -101,25 +111,72 @@ def list_names(kind: str, name: str | None, as_json: bool) -> None:
 
 def _things(kind: str, name: str) -> list[dict[str, Any]]:
     """Return what has that name among the things of a kind, with its options: one, or none."""
-    from cluster_sim.options import REQUIRED, options_of
-
     if kind not in KINDS:
         raise InputError("list", f"one of {', '.join(KINDS)}{hint(kind, KINDS)}", kind)
     meaning = dict(rows_of(kind)).get(name)
     if meaning is None:
         return []
-    options = () if kind == AGENTS else options_of(_maker(kind, name)).values()
-    told = [
-        {
-            "name": option.name,
-            "value": option.kind_text,
-            "unit": option.unit,
-            "default": None if option.default is REQUIRED else option.in_spec(option.default),
-            "meaning": option.meaning,
-        }
-        for option in options
-    ]
-    return [{"kind": kind, "name": name, "meaning": meaning, "options": told}]
+    return [{"kind": kind, "name": name, "meaning": meaning, "options": list(_options(kind, name))}]
+
+
+def _options(kind: str, name: str) -> Iterator[dict[str, Any]]:
+    """Yield the options of a thing: name, value, unit, default and meaning."""
+    from cluster_sim.options import options_of
+
+    if kind == COMMANDS:
+        yield from map(_typed, _commands()[name].params)
+    elif kind == FILES:
+        for section, keys in import_module(CONFIGURATIONS[name][0]).SECTIONS:
+            for option in options_of(keys).values():
+                yield _told(option, f"{section}." * bool(section) + option.name)
+    elif kind != AGENTS:
+        for option in options_of(_maker(kind, name)).values():
+            yield _told(option, option.name)
+
+
+def _told(option: Option, name: str) -> dict[str, Any]:
+    from cluster_sim.options import REQUIRED
+
+    default = None if option.default is REQUIRED else option.in_spec(option.default)
+    return {
+        "name": name,
+        "value": option.kind_text,
+        "unit": option.unit,
+        "default": default,
+        "meaning": option.meaning,
+    }
+
+
+def _typed(parameter: click.Parameter) -> dict[str, Any]:
+    """Return what is to say of an option, or of an argument, of a command."""
+    name = ", ".join(parameter.opts) if isinstance(parameter, click.Option) else parameter.human_readable_name
+    declared: Option | None = getattr(parameter, "declared", None)
+    if declared is not None:
+        return _told(declared, name)
+    kind, default = parameter.type, parameter.default
+    value = "yes or no" if kind.name == click.BOOL.name else str(parameter.metavar or "text")
+    if isinstance(kind, click.Choice):
+        value = " or ".join(kind.choices)
+    if isinstance(default, bool):
+        default = "yes" if default else "no"
+    given = str(default) if isinstance(default, str | int | float) else ""
+    help_text = getattr(parameter, "help", None) or "argument"
+    return {
+        "name": name,
+        "value": value,
+        "unit": "",
+        "default": None if parameter.required else given,
+        "meaning": f"{help_text[0].lower()}{help_text[1:]}".removesuffix("."),
+    }
+
+
+def _commands() -> dict[str, click.Command]:
+    """Return the commands of the program that runs, by name, those beside others among them, as ``lesson grade``."""
+    group = click.get_current_context().find_root().command
+    found = dict(group.commands) if isinstance(group, click.Group) else {}
+    for name, command in tuple(found.items()):
+        found |= {f"{name} {each.name}": each for each in getattr(command, "beside", ())}
+    return found
 
 
 def _maker(kind: str, name: str) -> Callable[..., Any]:
@@ -169,6 +226,10 @@ def rows_of(kind: str) -> list[tuple[str, str]]:
             meaning = inspect.getdoc(getattr(import_module(module), attribute)) or ""
             rows.append((name, meaning.partition("\n")[0]))
         return rows
+    if kind == COMMANDS:
+        return [(name, command.short_help or "") for name, command in _commands().items()]
+    if kind == FILES:
+        return [(name, meaning) for name, (_, meaning) in CONFIGURATIONS.items()]
     registry = registry_of(kind)
     rows = [(name, registry.help(name).replace("``", "")) for name in registry]
     if kind == "platforms":
