@@ -12,7 +12,7 @@ import math
 import random
 import time
 import warnings
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Generator
 from dataclasses import dataclass, field
 from typing import Any
@@ -244,9 +244,7 @@ def judge(case: Case, simulation: Simulation) -> Verdict:
     jobs = result.jobs.set_index("job_id")
     attempts = dict(iter(result.attempts.groupby("job_id")))
     told: dict[tuple[str, int], tuple[float, float]] = {}  # job and attempt: (promised, when it was)
-    absences = [] if result.conditions is None else [*result.conditions.absences]
-    ids = result.jobs["job_id"].tolist()
-    withdrawn = [(ids[absence.job], absence.since) for absence in absences]  # killed in the queue, and back again later
+    withdrawn = _withdrawals(result)
     begun: Counter[str] = Counter()  # attempts of each job so far; one may end as it begins, so times do not tell
     for row in result.decisions.itertuples():
         begun[row.job_id] += row.decision == "start"
@@ -257,7 +255,7 @@ def judge(case: Case, simulation: Simulation) -> Verdict:
         mine, key = attempts.get(row.job_id), (row.job_id, number)
         promised, since = told.get(key, (INF, row.time))
         rejoined = mine is not None and number < len(mine) and since < mine["queue_time"].iloc[number]
-        if rejoined or any(job_id == row.job_id and since <= when <= row.time for job_id, when in withdrawn):
+        if rejoined or any(since <= when <= min(row.time, latest(promised)) for when in withdrawn[row.job_id]):
             promised, since = INF, row.time  # it was withdrawn while it waited, and has joined the queue again
         if row.promised_time > latest(promised):
             verdict.later += 1
@@ -272,13 +270,23 @@ def judge(case: Case, simulation: Simulation) -> Verdict:
         told[key] = row.promised_time, row.time
     states = {state for _, _, state, _ in simulation.view.machine.state_changes}
     verdict.unsteady = verdict.promises if states & {NodeState.OFF, NodeState.FAILED} else 0
-    for (job_id, number), (promised, _) in told.items():
+    for (job_id, number), (promised, since) in told.items():
         mine = attempts.get(job_id)
         start = math.nan if mine is None or number >= len(mine) else mine["start_time"].iloc[number]
+        if any(since <= when <= min(start, latest(promised)) for when in withdrawn[job_id]):
+            continue  # it has joined the queue again, and started before it was promised anything
         if start > promised + 1e-9 * max(1.0, abs(promised)):
             verdict.broken.append(f"job {job_id} was promised {promised:g} and started at {start:g}")
     verdict.broken += [f"job {job_id} waits for ever" for job_id in jobs.index[jobs["state"] == "unfinished"]]
     return verdict
+
+
+def _withdrawals(result: Result) -> dict[str, list[float]]:
+    """Return when each job was killed in the queue that came back later, s: no promise outlives that."""
+    ids, found = result.jobs["job_id"].tolist(), defaultdict[str, list[float]](list)
+    for absence in () if result.conditions is None else result.conditions.absences:
+        found[ids[absence.job]].append(absence.since)
+    return found
 
 
 def _happened(cause: str, case: Case, simulation: Simulation, row: Any, since: float) -> bool:

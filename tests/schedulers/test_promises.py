@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator
 from itertools import pairwise
 from typing import Any
 
@@ -17,7 +17,10 @@ from benchmarks.promises import Case, judge, main, random_case
 from cluster_sim import AdvanceReservation, Platform, Result, Simulation, Workload, make_power_policy, make_scheduler
 from cluster_sim.platform import Cluster, NodeGroup, NodeType, PowerTransitions, ProcessorType
 from cluster_sim.run.decision_log import LATE_BOOT
+from cluster_sim.run.decisions import Decision, Reserve, Start
+from cluster_sim.run.view import View
 from schedulers.backfilling.promise_losses import FAILED, LATE_JOB, LATE_NODE, SWITCHED_OFF
+from schedulers.policy.policy import Scheduler
 
 Rows = list[tuple[float, int, float, float]]
 """(submission, cores, requested time, run time) of each job."""
@@ -303,6 +306,32 @@ def test_an_attempt_that_ends_as_it_begins_is_judged_by_what_was_told_of_it() ->
     verdict = judge(case, simulation)
     assert verdict.broken == []
     assert verdict.causes == {LATE_BOOT: 1}
+
+
+class StartsLate(Scheduler):
+    """Promises each job a start at 1 s, and starts none before 2 s."""
+
+    def schedule(self, view: View) -> Iterator[Decision]:
+        """Promise once, in the beginning; start later."""
+        for job in view.pending:
+            if view.now == 0.0:
+                yield Reserve(job, 1.0)
+            elif view.now >= 2.0 and (placement := view.place(job)):
+                yield Start(job, placement)
+
+
+@pytest.mark.parametrize(("killed", "broken"), [(1.0, []), (1.5, ["job 0 was promised 1 and started at 2.5"])])
+def test_a_promise_ends_when_its_job_is_killed_in_the_queue(
+    killed: float, broken: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The job comes back at 2.5 s and starts at once: that breaks a promise only if it was due before the job was killed."""
+    monkeypatch.setattr("benchmarks.promises.make_scheduler", lambda spec: StartsLate())
+    columns = {"requested_cores": [1, 1], "requested_time": [1.0, 1.0], "recorded_run_time": [1.0, 1.0]}
+    jobs = {"job_id": ["0", "1"], "submit_time": [0.0, 9.0], **columns}
+    case = Case(switching(1), jobs, "late", disturbances=((killed, "kill", 0), (2.5, "requeue", 0)))
+    simulation = case.run()
+    assert starts(simulation.result()) == [2.5, 9.0]
+    assert judge(case, simulation).broken == broken
 
 
 @given(rng=st.randoms(use_true_random=False))
