@@ -1,93 +1,36 @@
-"""The Dash app, and the server that only this machine can reach unless it is told otherwise."""
+"""The Dash app of the page."""
 
 from __future__ import annotations
 
-import inspect
-import socket
 import sys
 import traceback
 from typing import Any
 
 from dash import ALL, ClientsideFunction, Dash, Input, Output, State, ctx, no_update, set_props
 from dash.exceptions import PreventUpdate
-from flask import abort, request
-from werkzeug.exceptions import HTTPException
-from werkzeug.serving import BaseWSGIServer, WSGIRequestHandler, make_server
 
 from analysis.explore import callbacks
 from analysis.explore.layout import KEEP, LET_GO, page
 from analysis.explore.runs import Choices, ExploreSession
 from analysis.pages.page import render
-from cluster_sim.errors import ClusterSimError, InputError
+from analysis.pages.serving import guarded_app
+from cluster_sim.errors import ClusterSimError
 
-MOST_BYTES = 8 * 2**20
-"""Size of a request, bytes: many times that of a scenario with thousands of changes."""
-LOCAL = ("127.0.0.1", "localhost", "::1")
-EVERYWHERE = ("0.0.0.0", "::")
-# Dash starts with scripts within the page, and plotly.js compiles WebGL code: hence unsafe-inline and unsafe-eval. What
-# matters is that nothing is loaded from, or sent to, anywhere else.
-_POLICY = (
-    "default-src 'none'; script-src 'self' 'unsafe-inline' 'unsafe-eval'; style-src 'self' 'unsafe-inline'; "
-    "img-src 'self' data: blob:; font-src 'self' data:; connect-src 'self'; worker-src 'self' blob:; "
-    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-)
 _CHOICES = tuple(name for name in Choices.__dataclass_fields__ if name != "changes")
 _OWN_JOB = ("own_submit_time", "own_cores", "own_run_time", "own_requested_time", "own_user")
 
 
 def make_app(desk: ExploreSession, host: str = "127.0.0.1") -> Dash:
     """Return the app. Unless ``host`` says that all may come, requests for another host's name are refused."""
-    settings: dict[str, Any] = {
-        "title": "cluster-sim explore",
-        "update_title": "",
-        "index_string": render("explore.html"),
-    }
-    settings |= {"serve_locally": True, "include_assets_files": False, "on_error": _defect}
-    if "enable_mcp" in inspect.signature(Dash.__init__).parameters:  # since Dash 4
-        settings["enable_mcp"] = False
     # With this package's name, Dash looks for files to serve in this folder, which has none, and not in the user's.
-    app = Dash(__name__, **settings)
+    app = guarded_app(__name__, "explore", render("explore.html"), host, on_error=_defect)
     app.layout = lambda: page(desk)
-    _guard(app, host)
     if desk.saved is None:
         _wire_form(app, desk)
         _wire_changes(app, desk)
         _wire_comparison(app, desk)
     _wire_run(app, desk)
     return app
-
-
-def _guard(app: Dash, host: str) -> None:
-    """Refuse what a foreign web page could have a browser ask of this machine (DNS rebinding).
-
-    Also refused is what the page never sends: a body that is no request of a callback, or larger than any.
-    """
-    known = None if host in EVERYWHERE else {*LOCAL, host.lower()}
-    app.server.config["MAX_CONTENT_LENGTH"] = MOST_BYTES
-
-    @app.server.before_request
-    def check_host() -> None:
-        # Without the port: localhost:8050 is localhost, [::1]:8050 is ::1.
-        host = request.host.lower()
-        name = host[1:].partition("]")[0] if host.startswith("[") else host.partition(":")[0]
-        if known is not None and name not in known:
-            abort(403)
-
-    @app.server.errorhandler(Exception)
-    def refuse(error: Exception) -> Any:
-        # The page tells errors of callbacks. Here are those that Dash raises for a body before it reaches a callback.
-        if isinstance(error, HTTPException):
-            return error
-        if request.method != "POST":
-            raise error
-        return "expected a request of this page\n", 400, {"Content-Type": "text/plain"}
-
-    @app.server.after_request
-    def close(response: Any) -> Any:
-        response.headers["Content-Security-Policy"] = _POLICY
-        response.headers["X-Content-Type-Options"] = "nosniff"
-        response.headers["Referrer-Policy"] = "no-referrer"
-        return response
 
 
 def _defect(error: Exception) -> None:
@@ -278,25 +221,3 @@ def _wire_run(app: Dash, desk: ExploreSession) -> None:
             if job is None:
                 return no_update, no_update
         return callbacks.explained(desk, given, job), no_update if what == "job" else job
-
-
-class _Quiet(WSGIRequestHandler):
-    """Request handler that logs nothing."""
-
-    def log_request(self, code: int | str = "-", size: int | str = "-") -> None:
-        """Log nothing."""
-
-
-def make_app_server(desk: ExploreSession, host: str, port: int) -> BaseWSGIServer:
-    """Return a server that listens on a port, 0: any free one. Raises InputError when it cannot."""
-    try:
-        family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
-        listening = socket.socket(family)
-        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listening.bind((host, port))
-        listening.listen()
-    except OSError as error:
-        raise InputError(f"explore, {host} port {port}", "an address to listen on", error.strerror) from None
-    with listening:
-        # The server takes a copy of the socket, and would exit by itself where it had to bind one that is in use.
-        return make_server(host, port, make_app(desk, host).server, True, 1, _Quiet, fd=listening.fileno())

@@ -18,11 +18,12 @@ from dash import dcc, no_update
 
 from analysis.explore import app as app_module
 from analysis.explore import callbacks
-from analysis.explore.app import LOCAL, make_app, make_app_server
+from analysis.explore.app import make_app
 from analysis.explore.layout import page
 from analysis.explore.offers import Offers
 from analysis.explore.runs import Choices, ExploreSession
 from analysis.pages.page import render
+from analysis.pages.serving import LOCAL, server_of
 from cluster_sim import InputError, Platform, Simulation, Workload, make_scheduler
 from cluster_sim.cli import main
 from cluster_sim.cli.commands.explore import _session_of
@@ -244,7 +245,7 @@ def test_the_command_refuses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sa
     assert "expected the results of a run" in refused(str(tmp_path))
     assert "either DIR" in refused(str(tmp_path), "--scheduler", "fcfs")
     assert "expected one of" in refused("--scheduler", "moon")
-    server = make_app_server(saved, LOCAL[0], 0)
+    server = server_of(make_app(saved), "explore", LOCAL[0], 0)
     try:
         assert "an address to listen on" in refused("--port", str(server.socket.getsockname()[1]))
     finally:
@@ -265,7 +266,7 @@ def served(desk: ExploreSession, script: str, monkeypatch: pytest.MonkeyPatch) -
     """The app with a script in its page, at an address."""
     page = render("explore.html").replace("</footer>", f'<pre id="found"></pre><script>{script}</script></footer>')
     monkeypatch.setattr(app_module, "render", lambda _: page)
-    server = make_app_server(desk, LOCAL[0], 0)
+    server = server_of(make_app(desk), "explore", LOCAL[0], 0)
     thread = threading.Thread(target=server.serve_forever)
     thread.start()
     try:

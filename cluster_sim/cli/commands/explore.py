@@ -45,14 +45,15 @@ def explore(
     """
     with needed("explore", "dash"):
         import dash  # noqa: F401
-    from analysis.explore.app import LOCAL, make_app_server
+    from analysis.explore.app import make_app
+    from analysis.pages.serving import LOCAL, address_of, server_of
 
     if directory is not None and (any(offered.values()) or scenario):
         raise InputError("explore", "either DIR, a run to look at, or what to offer for runs", "both")
     named = {kind: offered[kind] for kind in ("workload", "platform", "scheduler", "power_policy")}
-    server = make_app_server(_session_of(directory, named, scenario), host, port)
+    server = server_of(make_app(_session_of(directory, named, scenario), host), "explore", host, port)
     invocation.tell_warnings()
-    address = f"http://{f'[{host}]' if ':' in host else host}:{server.socket.getsockname()[1]}/"
+    address = address_of(server, host)
     click.echo(f"The page is {address} (Ctrl-C ends it)")
     if host not in LOCAL:
         say("warning: anyone who reaches this address can look at the page and run simulations in it")
