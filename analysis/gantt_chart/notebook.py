@@ -39,11 +39,8 @@ class GanttZoom:
             raise InputError("window", "a start before its end", f"{start} and {end}")
         self._drawn = start, end
         drawn = self.windows.figure(start, end)
-        with self.figure.batch_update():
-            self.figure.data = ()
-            self.figure.add_traces(drawn.data)
-            drawn.layout.xaxis.range = [at / SECONDS[self.unit] for at in (start, end)]
-            self.figure.update_layout(drawn.layout, overwrite=True)
+        drawn.layout.xaxis.range = [at / SECONDS[self.unit] for at in (start, end)]
+        put(self.figure, drawn)
 
     def zoomed(self, _: object, ends: Sequence[float] | None) -> None:
         """Draw what a new range of the x axis, in the chart's unit, asks for; the whole run for none."""
@@ -60,6 +57,19 @@ def gantt_widget(result: Result, **options: Any) -> go.Figure:
     """
     with needed("gantt_widget", "anywidget"):
         widget = go.FigureWidget()
+    zoomable(widget, result, **options)
+    return widget
+
+
+def zoomable(widget: go.FigureWidget, result: Result, **options: Any) -> None:
+    """Draw a run in a widget that then asks for exact jobs on every zoom."""
     zoom = GanttZoom(result, widget, **options)
     widget.layout.on_change(zoom.zoomed, "xaxis.range")
-    return widget
+
+
+def put(figure: go.Figure, drawn: go.Figure) -> None:
+    """Put all that was drawn in the place of what a figure shows."""
+    with figure.batch_update():
+        figure.data = ()
+        figure.add_traces(drawn.data)
+        figure.update_layout(drawn.layout, overwrite=True)

@@ -1,4 +1,4 @@
-// The stepper in the app, whose frames come from the server and which tells the chart where it stands; and the chart.
+// The stepper in the app, whose frames come from the server and which tells the chart where it stands.
 window.dash_clientside = Object.assign({}, window.dash_clientside, { stepper: (() => {
   const tell = (id, props) => window.dash_clientside.set_props(id, props);
   let built = false, waiting = null;
@@ -22,9 +22,4 @@ window.dash_clientside = Object.assign({}, window.dash_clientside, { stepper: ((
       return data.shown;
     },
   };
-})(), chart: {
-  // The chart as the server draws it, light or dark as the page is.
-  show: figure => {
-    return figure && clusterSim.isDark() ? { ...figure, data: figure.data.map(onDark), layout: clusterSim.onGround(figure.layout, true) } : figure;
-  },
-} });
+})() });

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -139,14 +139,22 @@ def check(settings: RunSettings, schedulers: Iterable[str], platform: Platform, 
 
 
 def simulate(
-    settings: RunSettings, scheduler: str, platform: Platform, workload: Workload, invocation: Invocation
+    settings: RunSettings,
+    scheduler: str,
+    platform: Platform,
+    workload: Workload,
+    invocation: Invocation,
+    run: Callable[[Simulation], Result] | None = None,
 ) -> Result:
-    """Run one simulation under the given scheduler, and tell what it assumed; ``result.meta`` says how it was made."""
+    """Run one simulation under the given scheduler, and tell what it assumed; ``result.meta`` says how it was made.
+
+    ``run`` runs it in another way than with a bar of its progress.
+    """
     with invocation.one_run() as warned:
         simulation = build(settings, scheduler, platform, workload)
         invocation.tell_warnings()
         with _telling_of_sources(scheduler, settings.power_policy):
-            result = simulation.run(progress=f"run of {scheduler}")
+            result = simulation.run(progress=f"run of {scheduler}") if run is None else run(simulation)
     result.cautions = result.cautions.leaving_out(warned)
     machine = simulation.platform
     specs = settings.specs()

@@ -177,7 +177,7 @@ class Simulation:
         )
 
         self.jobs = RunJobs(workload)  #: Those of the workload, and those that are submitted while the run goes on.
-        self.live: LiveJobs[Attempt] = LiveJobs()  #: Those that wait, hold cores or are suspended.
+        self.live_jobs: LiveJobs[Attempt] = LiveJobs()  #: Those that wait, hold cores or are suspended.
         self.attempts = Attempts(len(workload))
         self.decision_log = DecisionLog() if explain else None
         #: What is kept of why jobs wait, where there is no log.
@@ -190,7 +190,7 @@ class Simulation:
         after_each_event = "pass-after-each-event" in self.quirks
         self.passes = Passes(
             self.machine,
-            self.live,
+            self.live_jobs,
             self.news,
             scheduler,
             power,
@@ -241,7 +241,7 @@ class Simulation:
 
     def _make_life(self, after_each_event: bool) -> None:
         """Make what takes jobs from their submission to their end, and the views of it for policies."""
-        machine, live, workload, columns = self.machine, self.live, self.workload, self.jobs.columns
+        machine, live, workload, columns = self.machine, self.live_jobs, self.workload, self.jobs.columns
         traits = self.traits
         reference = workload.reference_gflops
         work = Work(columns, self.platform.fastest_ops_per_s if reference is None else reference * 1e9)
@@ -314,18 +314,20 @@ class Simulation:
         self._has_begun = True
 
     def _plain_view(self) -> View:
-        return View(self.machine, self.live, self.news, self.life.changes, self._about)
+        return View(self.machine, self.live_jobs, self.news, self.life.changes, self._about)
 
     def clairvoyant_view(self) -> ClairvoyantView:
         """Return a view that also knows how long jobs really run: for judges from outside, such as a reward."""
         changes, work = self.life.changes, self.life.executor.work
-        return ClairvoyantView(self.machine, self.live, self.news, changes, self._about, work, self.enforce_walltime)
+        return ClairvoyantView(
+            self.machine, self.live_jobs, self.news, changes, self._about, work, self.enforce_walltime
+        )
 
     def _begin_anew(self) -> None:
         """Have the scheduler look again at what jobs ask for: it may count only cores, for want of other wishes."""
         self.view.planning.counts_memory = self.machine.cores.uses_memory and self._about.places_memory
         if self.scheduler is not None:
-            self.news.submitted[:] = list(self.live.pending.values())
+            self.news.submitted[:] = list(self.live_jobs.pending.values())
             self.news.ended.clear()
             self.scheduler.begin(self.view)
             self.request_pass()
@@ -362,6 +364,11 @@ class Simulation:
         result = self.result()
         if warn and (self.is_over or not self._told):
             result.warn_of_cautions(self._told)
+        return result
+
+    def live(self, until: float | None = None, **options: Any) -> Result:
+        """Run as :meth:`run` does and show the Gantt chart meanwhile, in a browser or a notebook: :func:`analysis.live`."""
+        result: Result = sibling("analysis").live(self, until, **options)
         return result
 
     def _warn_of_stall(self) -> None:
