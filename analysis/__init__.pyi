@@ -27,7 +27,7 @@ from .gantt_chart.notebook import gantt_widget as gantt_widget
 from .gantt_chart.runs_chart import gantt_runs as gantt_runs
 from .gantt_chart.window import GanttWindows as GanttWindows
 from .gantt_chart.window import window as window
-from .live.running import live as live
+from .live_view.running import live as live
 from .reports.report import write_gantt as write_gantt
 from .reports.report import write_report as write_report
 from .reports.verdict import Comparison as Comparison

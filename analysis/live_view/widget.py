@@ -7,7 +7,7 @@ from typing import Any
 import plotly.graph_objects as go
 
 from analysis.gantt_chart.notebook import put, zoomable
-from analysis.live.picture import so_far
+from analysis.live_view.picture import so_far
 from cluster_sim.extras import needed
 from cluster_sim.records.result import Result
 

@@ -12,8 +12,8 @@ from typing import Any, cast
 import plotly.graph_objects as go
 
 from analysis.gantt_chart.gantt import gantt
-from analysis.live.picture import so_far
-from analysis.live.watch import FRAME_S
+from analysis.live_view.picture import so_far
+from analysis.live_view.watch import FRAME_S
 from analysis.pages.page import CONFIG, render
 from cluster_sim.extras import needed
 from cluster_sim.records.result import Result

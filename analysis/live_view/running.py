@@ -11,7 +11,7 @@ from typing_extensions import Doc
 
 from analysis.figures.palette import MOST_BY_JOB
 from analysis.gantt_chart.options import GanttOptions
-from analysis.live.watch import watching
+from analysis.live_view.watch import watching
 from cluster_sim.options import checked
 from cluster_sim.records.result import Result
 from cluster_sim.run.simulation import Simulation
@@ -55,11 +55,11 @@ def live(
     GanttOptions(**options)
     shown: AbstractContextManager[Showing]
     if where == "notebook" or (where == "auto" and _in_notebook()):
-        from analysis.live.widget import LiveWidget
+        from analysis.live_view.widget import LiveWidget
 
         shown = LiveWidget(options)
     else:
-        from analysis.live.page import LivePage
+        from analysis.live_view.page import LivePage
 
         shown = LivePage(options, port, open_browser)
     with shown as showing:

@@ -19,11 +19,11 @@ from click.testing import CliRunner
 
 from analysis import live
 from analysis.figures.pictures import browser
-from analysis.live import page as page_module
-from analysis.live import watch
-from analysis.live.page import LivePage, live_app
-from analysis.live.picture import state_of
-from analysis.live.widget import LiveWidget
+from analysis.live_view import page as page_module
+from analysis.live_view import watch
+from analysis.live_view.page import LivePage, live_app
+from analysis.live_view.picture import state_of
+from analysis.live_view.widget import LiveWidget
 from cluster_sim import Platform, Result, Simulation, Workload
 from cluster_sim.cli import main
 from cluster_sim.errors import InputError, ModelWarning, SpecError, StallWarning
