@@ -69,4 +69,4 @@ def test_rows_of_several_seeds_are_one() -> None:
     rows = pd.DataFrame({"way": ["b", "a", "b"], "seed": [0, 0, 1], "better": [1.0, 5.0, 2.0]})
     table = over_seeds(rows)
     assert table.index.tolist() == ["b", "a"]
-    assert table.loc["b", "better"].tolist() == [1.5, 1.0, 2.0]
+    assert table["better"].loc["b"].tolist() == [1.5, 1.0, 2.0]
