@@ -10,10 +10,10 @@ import pandas as pd
 from cluster_sim.cli.commands.listing import registry_of
 from cluster_sim.options import options_of
 from cluster_sim.registry import Spec
+from learning.algorithms.hyper_parameters import make_hyper_parameters
 from learning.algorithms.ppo import PUBLISHED, PPOOptions
 from learning.tasks.node_shutdown.environment import NodeShutdown
 from learning.tasks.node_shutdown.observations import shutdown_observations
-from learning.training.algorithms import make_hyper_parameters
 from learning.training.configuration import Config, read_config
 from studies.as_run_study import CHANGES, CONTROL, FILES, over_seeds, training
 
