@@ -21,12 +21,12 @@ from .figures.topology_chart import topology as topology
 from .figures.training_curves import decision_probabilities as decision_probabilities
 from .figures.training_curves import learning_curves as learning_curves
 from .figures.training_curves import learning_table as learning_table
+from .gantt_chart.gantt import GanttWindows as GanttWindows
 from .gantt_chart.gantt import gantt as gantt
+from .gantt_chart.gantt import window as window
 from .gantt_chart.job_rows import gantt_by_job as gantt_by_job
 from .gantt_chart.notebook import gantt_widget as gantt_widget
 from .gantt_chart.runs_chart import gantt_runs as gantt_runs
-from .gantt_chart.window import GanttWindows as GanttWindows
-from .gantt_chart.window import window as window
 from .live_view.running import live as live
 from .reports.report import write_gantt as write_gantt
 from .reports.report import write_report as write_report

@@ -22,8 +22,9 @@ from analysis.explore.offers import OF_THE_LOG, Offers, chosen
 from analysis.figures.palette import ColourClasses, colour_strategy
 from analysis.figures.time_axis import TimeAxis
 from analysis.gantt_chart.chart_data import HeldRectangles
-from analysis.gantt_chart.gantt import draw_held, time_window
+from analysis.gantt_chart.gantt import draw_held
 from analysis.gantt_chart.options import GanttOptions
+from analysis.gantt_chart.rectangles import time_window
 from analysis.stepping.frames import Frames
 from cluster_sim.errors import InputError, ModelWarning
 from cluster_sim.records.result import Result

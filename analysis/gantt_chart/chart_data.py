@@ -13,7 +13,15 @@ import pandas as pd
 from analysis.figures.palette import ColourClasses, ColourStrategy
 from analysis.figures.speedups import job_speedups
 from analysis.figures.time_axis import TimeAxis, start_date_of
-from analysis.gantt_chart.drawing import (
+from analysis.gantt_chart.hover import Hover, job_hover, last_reasons, place_texts, reasons
+from analysis.gantt_chart.rectangles import (
+    SHOWN_STATES,
+    guest_rectangles,
+    job_rectangles,
+    state_rectangles,
+)
+from analysis.gantt_chart.rows import JobPieces, Rows, RowScale
+from analysis.gantt_chart.traces import (
     Canvas,
     PatternedLook,
     job_bars,
@@ -21,16 +29,6 @@ from analysis.gantt_chart.drawing import (
     job_polygons,
     job_raster,
     patterned_traces,
-)
-from analysis.gantt_chart.hover import Hover, job_hover, last_reasons, place_texts, reasons
-from analysis.gantt_chart.job_pieces import JobPieces
-from analysis.gantt_chart.rectangles import (
-    SHOWN_STATES,
-    Rows,
-    RowScale,
-    guest_rectangles,
-    job_rectangles,
-    state_rectangles,
 )
 from cluster_sim.errors import InputError
 from cluster_sim.machine.core_ranges import Holds

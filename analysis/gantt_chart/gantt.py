@@ -3,47 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
 
-from analysis.figures.figure_style import AXIS, GRID, LOOK
 from analysis.figures.palette import ColourStrategy, colour_strategy
 from analysis.figures.time_axis import TimeAxis
-from analysis.gantt_chart.chart_data import ChartData, HeldRectangles
-from analysis.gantt_chart.drawing import MOST_BARS, chosen_drawing, colour_bar, raster_note
+from analysis.gantt_chart.chart_data import ChartData, HeldRectangles, within
 from analysis.gantt_chart.hover import Hover
+from analysis.gantt_chart.layout import LEAST_ROOM_PX, MARGIN, WIDTH_PX, add_slider, lay_out, put_head
 from analysis.gantt_chart.options import GanttOptions
-from analysis.gantt_chart.panels import (
-    GAP_PX,
-    PANEL_PX,
-    carried_steps,
-    means_note,
-    panel_axis,
-    panel_traces,
-    stacked_domains,
-)
-from analysis.gantt_chart.piece_traces import piece_traces
-from analysis.gantt_chart.reservations import reservation_traces
+from analysis.gantt_chart.overlays import piece_traces, reservation_traces
+from analysis.gantt_chart.panels import GAP_PX, PANEL_PX, carried_steps, panel_traces
+from analysis.gantt_chart.rectangles import time_window
 from analysis.gantt_chart.tool import MOST_CARRIED, tool
-from analysis.pages.redrawn import LABELS
-from analysis.tables.display_names import PLATFORMS, WORKLOADS, display_name
-from analysis.tables.wording import listing, plotly_text, shortened, shortened_apart
+from analysis.gantt_chart.traces import MOST_BARS, MOST_POLYGONS, chosen_drawing, colour_bar
+from analysis.tables.wording import plotly_text
 from cluster_sim.amounts import number
-from cluster_sim.errors import SpecError
-from cluster_sim.files.source import PLUS
+from cluster_sim.errors import InputError, SpecError
 from cluster_sim.options import with_options
 from cluster_sim.records.result import Result
-
-WIDTH_PX = 1_050
-MARGIN = {"l": 130, "r": 30, "t": 76, "b": 56}
-LEGEND_PX = 185
-SLIDER_PX = 70
-IDS_AXIS = "x9"
-"""Name of the x axis of the jobs' ids in charts with a slider; ``gantt_traces.js`` uses the same name."""
-LEAST_ROOM_PX = 120.0  # for the rows
-MOST_NAMED = 64  # nodes of one core that are named; beyond, their axis has numbers
 
 
 @with_options(GanttOptions)
@@ -109,9 +90,9 @@ def draw_held(held: HeldRectangles, options: GanttOptions, carry: bool = False) 
             yref="paper",
             showarrow=False,
         )
-    _head(figure, result, scene, how, options.title, axis)
+    put_head(figure, result, scene, how, options.title, axis)
     if options.slider:
-        _add_slider(figure, len(lower), inner)
+        add_slider(figure, len(lower), inner)
     axis.convert(figure)
     return figure
 
@@ -148,191 +129,38 @@ def draw_rows(
     return hover
 
 
-def run_title(result: Result) -> str:
-    """Return a run's title from its settings, in words: scheduler, power policy, workload, platform."""
-    meta = result.meta
-    workload = f" — {display_name(str(meta['workload']), titles=WORKLOADS)}" if meta.get("workload") else ""
-    return f"{display_name(deciders_of(result)) or 'Schedule'}{workload} on {display_name(result.platform.id, titles=PLATFORMS)}"
+class GanttWindows:
+    """Windows of one run, drawn from rectangles that were computed once.
 
-
-def deciders_of(result: Result) -> str:
-    """Return the spec of a run's scheduler and, if it has one, of its power policy: ``easy + timeout:300``."""
-    told = (result.meta.get(key) for key in ("scheduler", "power_policy"))
-    return PLUS.join(str(spec) for spec in told if spec not in (None, "", "none"))
-
-
-def time_window(result: Result) -> tuple[float, float]:
-    """Return first submission and last finish, s (evalys' convention), or the stop of a run with unfinished jobs."""
-    jobs = result.jobs
-    start = float(jobs["submit_time"].min()) if len(jobs) else 0.0
-    started = jobs[jobs["start_time"].notna()]
-    running = started["finish_time"].isna().any()
-    ends = [result.power["time"].max() if running else np.nan, started["finish_time"].max()]
-    end = float(np.nanmax([*ends, start]))
-    return start, end if end > start else start + 1.0
-
-
-def lay_out(
-    figure: go.Figure,
-    scenes: Sequence[ChartData],
-    lower: Sequence[str],
-    inner: float,
-    axis: TimeAxis,
-    names: Sequence[str] = (),
-) -> None:
-    """Set the axes of the rows of each scene, which ``names`` name if there are several, and of the panels under them."""
-    style(figure, inner)
-    canvas = scenes[0].canvas
-    pad = 0.004 * (canvas.end - canvas.start)
-    domains = stacked_domains([scene.canvas.height_px for scene in scenes], len(lower), inner)
-    window = canvas.start - pad, canvas.end + pad
-    figure.update_layout(xaxis=time_axis_layout(axis, window, y_axis(len(domains))))
-    edges = scenes[0].held.scale.node_edge
-    panels = [panel_axis(name, scenes[0]) | {"anchor": "x"} for name in lower]
-    short = plotly_text(shortened_apart(names, 30))
-    for place, settings in enumerate([*map(row_axis, scenes), *panels], start=1):
-        layout = AXIS | settings | {"domain": domains[place - 1]}
-        if place <= len(names):
-            layout["title"] = {"text": short[place - 1], "standoff": 8}
-        if 1 < place <= len(scenes) and np.array_equal(scenes[place - 1].held.scale.node_edge, edges):
-            layout["matches"] = "y"  # one zoom for all
-        figure.update_layout({y_axis(place).replace("y", "yaxis"): layout})
-
-
-def y_axis(place: int) -> str:
-    """Return plotly's name of the y axis at a place from the top, from 1."""
-    return f"y{place}" if place > 1 else "y"
-
-
-def _add_slider(figure: go.Figure, lower: int, inner: float) -> None:
-    """Put a range slider between the rows and the curves.
-
-    A slider shows everything that is drawn on its axis, one over the other. So the curves and the jobs' ids get x axes
-    of their own, which follow the axis of the rows. The slider shows the whole chart, even if only a part is in view.
+    They are for zooming into a run too large to be drawn at once: in the callback of a Dash app on ``relayoutData``, or
+    of a FigureWidget on its axis' range. ``options`` are those of :func:`analysis.gantt`.
     """
-    taller = inner + SLIDER_PX
-    for layout_axis in figure.select_yaxes():
-        moved = 0.0 if layout_axis.anchor == "x" and layout_axis.domain[1] < 1 else SLIDER_PX / taller
-        low, high = (edge * inner / taller + moved for edge in layout_axis.domain)
-        layout_axis.domain = (low, min(high, 1.0))
-    figure.update_layout(height=figure.layout.height + SLIDER_PX)
-    rows, times = figure.layout.yaxis, figure.layout.xaxis
-    look = {
-        "visible": True,
-        "thickness": 0.6 * SLIDER_PX / taller,
-        "bgcolor": "#F4F7F9",
-        "bordercolor": AXIS["linecolor"],
-        "borderwidth": 1,
-        "range": times.range,  # else plotly makes room at both ends, for the widest of whatever is drawn
-        "yaxis": {"rangemode": "fixed", "range": rows.range},
-    }
-    ids = {"matches": "x", "overlaying": "x", "anchor": "y", "visible": False, "range": times.range, "type": times.type}
-    figure.update_layout({IDS_AXIS.replace("x", "xaxis"): ids})
-    figure.update_traces(xaxis=IDS_AXIS, selector={"meta": LABELS})
-    if lower:
-        figure.layout.xaxis2 = figure.layout.xaxis
-        figure.update_layout(xaxis2={"matches": "x"}, xaxis={"anchor": "y", "title": {"text": ""}})
-        for trace in figure.data:
-            if trace.yaxis not in (None, "y"):
-                trace.xaxis = "x2"
-        for position in range(2, lower + 2):
-            figure.update_layout({f"yaxis{position}": {"anchor": "x2"}})
-    figure.update_layout(xaxis={"rangeslider": look})
+
+    def __init__(self, result: Result, **options: Any):
+        self.options = GanttOptions.of(options)
+        self.held = HeldRectangles.of(result, self.options.rows, self.options.workload)
+
+    def count(self, start: float, end: float) -> int:
+        """Return how many rectangles of jobs are in view from ``start`` to ``end`` (s)."""
+        return len(within(self.held.rectangles, start, end))
+
+    def exact(self, start: float, end: float) -> go.Figure:
+        """Return the figure of a window (s) with single jobs. Raises InputError if a browser cannot draw so many."""
+        if not start < end:
+            raise InputError("window", "a start before its end", f"{number(start)} and {number(end)}")
+        found = self.count(start, end)
+        if found > MOST_POLYGONS:
+            raise InputError("window", f"at most {number(MOST_POLYGONS)} rectangles", f"{number(found)}")
+        return draw_held(self.held, replace(self.options, x_range=(start, end)))
+
+    def figure(self, start: float, end: float) -> go.Figure:
+        """Return the chart, with shades where there are too many rectangles.
+
+        So any window can be looked at.
+        """
+        return draw_held(self.held, replace(self.options, x_range=(start, end)))
 
 
-def style(figure: go.Figure, inner: float) -> None:
-    """Set fonts, colours and margins of a chart; ``inner`` is its height within the margins, px."""
-    colour_bar_shown = any(trace.type == "scatter" and trace.marker.showscale for trace in figure.data)
-    needs_room = colour_bar_shown or any(
-        trace.type == "heatmap" or trace.showlegend or trace.legendgroup == "reservations" for trace in figure.data
-    )
-    figure.update_layout(
-        height=round(inner) + MARGIN["t"] + MARGIN["b"],
-        margin=MARGIN | ({"r": LEGEND_PX} if needs_room else {}),
-        barmode="overlay",
-        bargap=0,
-        hovermode="closest",
-        legend={"groupclick": "togglegroup", "itemsizing": "constant", "tracegroupgap": 0, "yanchor": "top", "y": 1},
-        **LOOK,
-    )
-    if colour_bar_shown:
-        figure.update_layout(legend={"y": 0.45})
-
-
-def time_axis_layout(axis: TimeAxis, window: tuple[float, float], anchor: str) -> dict[str, Any]:
-    """Return the x axis that all panels share, drawn under the panel of ``anchor``; ``window`` in s."""
-    return (
-        AXIS
-        | axis.layout(window)
-        | {
-            "range": axis.places(np.array(window)).tolist(),
-            "anchor": anchor,
-            # The line under the mouse runs through all panels.
-            "showspikes": True,
-            "spikemode": "across",
-            "spikesnap": "cursor",
-            "spikethickness": 1,
-            "spikecolor": "#7A8793",
-            "spikedash": "dot",
-        }
-    )
-
-
-def row_axis(scene: ChartData) -> dict[str, Any]:
-    """Return the y axis of the rows: nodes by name, as many as there is room for."""
-    scale, platform = scene.held.scale, scene.held.result.platform
-    axis: dict[str, Any] = {
-        "anchor": "x",
-        # Listed from top to bottom, as one reads.
-        "range": [scale.node_edge[-1], scale.node_edge[0]],
-        "showgrid": False,
-    }
-    if platform.core_count == platform.node_count > MOST_NAMED:  # their names would only be numbers
-        return axis | {"title": {"text": "Node"}, "exponentformat": "none", "separatethousands": True}
-    step = max(1, int(np.ceil(platform.node_count / (scene.canvas.height_px / 15))))
-    names = [shortened(name, 18) for name in platform.node_names()[::step]]
-    ticks = {"tickvals": scale.node_centre[::step], "ticktext": plotly_text(names)}
-    what = "Cores, by node" if scale.unit == "core" and platform.core_count > platform.node_count else "Nodes"
-    return axis | ticks | {"title": {"text": what, "standoff": 8}, "automargin": True}
-
-
-def put_heading(figure: go.Figure, title: str, notes: Sequence[str]) -> None:
-    """Give a chart its title, and under it the notes in one line."""
-    heading, note = plotly_text([title, " · ".join(notes)])
-    figure.update_layout(
-        title={
-            "text": heading,
-            "x": 0.01,
-            "xanchor": "left",
-            "y": 1,
-            "yanchor": "top",
-            "pad": {"t": 16},
-            "subtitle": {"text": note, "font": {"size": 12, "color": "#5A6772"}},
-        }
-    )
-
-
-def _head(figure: go.Figure, result: Result, scene: ChartData, how: str, title: str | None, axis: TimeAxis) -> None:
-    """Write the heading: title, number of jobs, makespan; and draw lines between the nodes."""
-    ran = len(scene.jobs)
-    notes = [f"{number(ran)} {'job' if ran == 1 else 'jobs'}"]
-    if scene.outside:
-        notes[0] += f" in this window, {number(scene.outside)} outside it"
-    finished = result.jobs[result.jobs["start_time"].notna() & result.jobs["finish_time"].notna()]
-    if len(finished):
-        makespan = finished["finish_time"].max() - result.jobs["submit_time"].min()
-        notes.append(f"makespan {axis.durations(makespan)[0]}")
-    never = result.jobs[result.jobs["start_time"].isna()]
-    if len(never):
-        counts = never["state"].value_counts()
-        notes.append("never started: " + listing([f"{number(n)} {state}" for state, n in counts.items()]))
-    if how == "raster":
-        notes.append(raster_note(scene.held.scale, scene.canvas, len(scene.rectangles)))
-    put_heading(figure, title or run_title(result), notes + means_note(figure))
-    edges = scene.held.scale.node_edge[1:-1]
-    if result.platform.core_count > result.platform.node_count and len(edges) <= 64:
-        # One path for all separators: a shape each would be slow.
-        path = "".join(f"M0,{y}L1,{y}" for y in edges.tolist())
-        figure.add_shape(
-            type="path", path=path, xref="paper", yref="y", layer="below", line={"color": GRID, "width": 1}
-        )
+def window(result: Result, t0: float, t1: float, **options: Any) -> go.Figure:
+    """Return the exact chart of ``result`` from ``t0`` to ``t1`` (s); :class:`GanttWindows` is for many windows."""
+    return GanttWindows(result, **options).exact(t0, t1)

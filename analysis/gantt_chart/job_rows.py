@@ -14,11 +14,12 @@ import plotly.graph_objects as go
 from analysis.figures.figure_style import AXIS, GRID
 from analysis.figures.palette import ColourClasses, colour_strategy, darker
 from analysis.figures.time_axis import TimeAxis, start_date_of
-from analysis.gantt_chart.drawing import MOST_BARS
-from analysis.gantt_chart.gantt import run_title, style, time_axis_layout, time_window
 from analysis.gantt_chart.hover import Hover, job_hover, last_reasons, place_texts, reasons
+from analysis.gantt_chart.layout import run_title, style, time_axis_layout
 from analysis.gantt_chart.options import JobRowsOptions
+from analysis.gantt_chart.rectangles import time_window
 from analysis.gantt_chart.tool import row_tool
+from analysis.gantt_chart.traces import MOST_BARS
 from analysis.pages.redrawn import JOBS
 from analysis.tables.wording import plotly_text, shortened
 from cluster_sim.amounts import number

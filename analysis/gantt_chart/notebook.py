@@ -9,8 +9,8 @@ from typing import Any
 import plotly.graph_objects as go
 
 from analysis.figures.time_axis import SECONDS
-from analysis.gantt_chart.gantt import time_window
-from analysis.gantt_chart.window import GanttWindows
+from analysis.gantt_chart.gantt import GanttWindows
+from analysis.gantt_chart.rectangles import time_window
 from cluster_sim.errors import InputError, SpecError
 from cluster_sim.extras import needed
 from cluster_sim.records.result import Result

@@ -11,7 +11,7 @@ from typing_extensions import Doc
 
 from analysis.figures.palette import ColourStrategy
 from analysis.figures.time_axis import StartDate, TimeUnit
-from analysis.gantt_chart.rectangles import Rows
+from analysis.gantt_chart.rows import Rows
 from cluster_sim.errors import SpecError, told_apart
 from cluster_sim.options import OptionModel, options_of
 from cluster_sim.workload.workload import Workload

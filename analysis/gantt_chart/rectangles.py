@@ -6,78 +6,16 @@ All tables are columnar; a run of a million allocation rows takes a second or tw
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
-
 import numpy as np
 import pandas as pd
 
+from analysis.gantt_chart.rows import RowScale
 from cluster_sim.machine.core_ranges import Holds
 from cluster_sim.platform.platform import Platform
 from cluster_sim.records.core_holds import CoreHolds
+from cluster_sim.records.result import Result
 
-FEW_CORES = 64
 SHOWN_STATES = ("OFF", "SWITCHING_ON", "SWITCHING_OFF", "FAILED")
-
-RowUnit = Literal["node", "core"]
-Rows = Literal["auto", "node", "core"]
-
-
-@dataclass(frozen=True, slots=True)
-class RowScale:
-    """Scale of the y axis: each node owns an interval of it, which its cores divide evenly.
-
-    With unit "node" every node is 1 high, with unit "core" as high as it has cores. Either way a core has its own
-    place, so jobs that share a node never cover each other. Node (or core) ``i`` lies about the position ``i``.
-
-    ======================  ==========  =====================================================
-    attribute               shape       meaning
-    ======================  ==========  =====================================================
-    ``unit``                            "node" or "core"
-    ``node_edge``           nodes + 1   position where a node begins; the last is the end
-    ``node_first_core``     nodes + 1   index, in platform order, of a node's first core
-    ======================  ==========  =====================================================
-    """
-
-    unit: RowUnit
-    node_edge: np.ndarray
-    node_first_core: np.ndarray
-
-    @classmethod
-    def of(cls, platform: Platform, rows: Rows = "auto") -> RowScale:
-        """Return the scale of a platform; ``rows`` is "node", "core" or "auto" (cores when there are at most 64)."""
-        first = platform.first_core[platform.first_processor]
-        by_core = rows == "core" or (rows == "auto" and first[-1] <= FEW_CORES)
-        edge = first if by_core else np.arange(len(first))
-        return cls("core" if by_core else "node", edge - 0.5, first)
-
-    @property
-    def height(self) -> float:
-        """Return the length of the whole axis, in rows."""
-        return float(self.node_edge[-1] - self.node_edge[0])
-
-    @property
-    def node_centre(self) -> np.ndarray:
-        """Return the positions of the nodes' middles."""
-        centre: np.ndarray = (self.node_edge[1:] + self.node_edge[:-1]) / 2
-        return centre
-
-    def low(self, core: np.ndarray) -> np.ndarray:
-        """Return the positions where the given cores begin."""
-        return self._position(core, self._node(core))
-
-    def high(self, core: np.ndarray) -> np.ndarray:
-        """Return the positions where the given cores end."""
-        return self._position(core + 1, self._node(core))
-
-    def _node(self, core: np.ndarray) -> np.ndarray:
-        return np.searchsorted(self.node_first_core, core, side="right") - 1
-
-    def _position(self, core: np.ndarray, node: np.ndarray) -> np.ndarray:
-        # The node is given, not looked up: the end of a node's last core belongs to it, not to the next node.
-        share = (core - self.node_first_core[node]) / (self.node_first_core[node + 1] - self.node_first_core[node])
-        position: np.ndarray = self.node_edge[node] + share * (self.node_edge[node + 1] - self.node_edge[node])
-        return position
 
 
 def job_rectangles(cores: CoreHolds, scale: RowScale) -> pd.DataFrame:
@@ -148,3 +86,14 @@ def _linear_shares(position: np.ndarray, cells: int) -> list[tuple[np.ndarray, n
     cell = position.astype(np.int64)
     beyond = position - cell
     return [(cell, 1.0 - beyond), (cell + 1, beyond)]
+
+
+def time_window(result: Result) -> tuple[float, float]:
+    """Return first submission and last finish, s (evalys' convention), or the stop of a run with unfinished jobs."""
+    jobs = result.jobs
+    start = float(jobs["submit_time"].min()) if len(jobs) else 0.0
+    started = jobs[jobs["start_time"].notna()]
+    running = started["finish_time"].isna().any()
+    ends = [result.power["time"].max() if running else np.nan, started["finish_time"].max()]
+    end = float(np.nanmax([*ends, start]))
+    return start, end if end > start else start + 1.0

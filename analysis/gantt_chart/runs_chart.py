@@ -14,9 +14,9 @@ from analysis.figures.palette import ColourClasses, colour_strategy, jointly
 from analysis.figures.time_axis import TimeAxis
 from analysis.figures.timelines import BAND, MEAN
 from analysis.gantt_chart.chart_data import ChartData, HeldRectangles
-from analysis.gantt_chart.drawing import chosen_drawing, raster_note
-from analysis.gantt_chart.gantt import WIDTH_PX, draw_rows, lay_out, put_heading, time_window, y_axis
+from analysis.gantt_chart.gantt import draw_rows
 from analysis.gantt_chart.hover import Hover
+from analysis.gantt_chart.layout import WIDTH_PX, lay_out, put_heading, y_axis
 from analysis.gantt_chart.options import RunsOptions
 from analysis.gantt_chart.panels import (
     GAP_PX,
@@ -25,7 +25,9 @@ from analysis.gantt_chart.panels import (
     means_note,
     panel_traces,
 )
+from analysis.gantt_chart.rectangles import time_window
 from analysis.gantt_chart.tool import MOST_CARRIED, compared, tool
+from analysis.gantt_chart.traces import chosen_drawing, raster_note
 from analysis.tables.run_metrics import named_runs
 from analysis.tables.wording import plotly_text, shortened, shortened_apart
 from cluster_sim.amounts import number

@@ -21,7 +21,7 @@ from analysis.figures.palette import (
     jointly,
 )
 from analysis.figures.time_axis import CALENDAR, ELAPSED, TimeAxis
-from analysis.gantt_chart.drawing import class_legend, colour_bar
+from analysis.gantt_chart.traces import class_legend, colour_bar
 from analysis.tables.wording import plotly_text, shortened
 
 if TYPE_CHECKING:

@@ -19,8 +19,10 @@ from markupsafe import Markup
 from analysis.figures.distributions import arrivals, ecdf
 from analysis.figures.fairness import fairness_index, user_fairness, user_table
 from analysis.figures.timelines import energy_timeline, power_timeline, queue_timeline, utilisation_timeline
-from analysis.gantt_chart.gantt import deciders_of, run_title, time_window, tool_chart
+from analysis.gantt_chart.gantt import tool_chart
+from analysis.gantt_chart.layout import deciders_of, run_title
 from analysis.gantt_chart.options import RunsOptions
+from analysis.gantt_chart.rectangles import time_window
 from analysis.gantt_chart.runs_chart import MOST_RUNS, gantt_runs, same_jobs
 from analysis.pages.page import figure_html, figures_html, page, render, write_whole
 from analysis.reports.verdict import compare, run_sentence, standing_of, values_of

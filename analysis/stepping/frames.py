@@ -15,7 +15,8 @@ import numpy.typing as npt
 import pandas as pd
 
 from analysis.figures.palette import ColourClasses, text_colour
-from analysis.gantt_chart.rectangles import SHOWN_STATES, RowScale, rectangles_of
+from analysis.gantt_chart.rectangles import SHOWN_STATES, rectangles_of
+from analysis.gantt_chart.rows import RowScale
 from analysis.stepping.steps import Step, Steps, rows_of_jobs
 from analysis.tables.wording import listing
 from cluster_sim.amounts import in_seconds

@@ -14,7 +14,7 @@ from urllib.parse import quote
 from jinja2.utils import htmlsafe_json_dumps
 
 from analysis.figures.palette import ColourClasses, ColourStrategy, colour_strategy
-from analysis.gantt_chart.gantt import run_title
+from analysis.gantt_chart.layout import run_title
 from analysis.pages.page import make_folder, render
 from analysis.stepping.frames import Frames
 from analysis.tables.wording import listing

@@ -99,8 +99,8 @@ def test_drawing_follows_the_number_of_rectangles(
     many: Callable[[int, int], FakeResult], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Bars, then polygons, then a raster; no drawing needs more traces for more jobs."""
-    monkeypatch.setattr("analysis.gantt_chart.drawing.MOST_BARS", 50)
-    monkeypatch.setattr("analysis.gantt_chart.drawing.MOST_POLYGONS", 100)
+    monkeypatch.setattr("analysis.gantt_chart.traces.MOST_BARS", 50)
+    monkeypatch.setattr("analysis.gantt_chart.traces.MOST_POLYGONS", 100)
     kinds = []
     for jobs in (50, 100, 101):
         figure = gantt(many(jobs, 5), labels=False)

@@ -236,9 +236,9 @@ def test_a_window_is_exact_where_the_whole_is_a_raster(
     many: Callable[[int, int], FakeResult], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Every job that overlaps the window is there once, at its times; too large a window is refused."""
-    monkeypatch.setattr("analysis.gantt_chart.drawing.MOST_BARS", 200)
-    monkeypatch.setattr("analysis.gantt_chart.drawing.MOST_POLYGONS", 300)
-    monkeypatch.setattr("analysis.gantt_chart.window.MOST_POLYGONS", 300)
+    monkeypatch.setattr("analysis.gantt_chart.traces.MOST_BARS", 200)
+    monkeypatch.setattr("analysis.gantt_chart.traces.MOST_POLYGONS", 300)
+    monkeypatch.setattr("analysis.gantt_chart.gantt.MOST_POLYGONS", 300)
     run = many(1_000, 20)
     assert gantt(run).data[0].type == "heatmap"
     inside = run.jobs[(run.jobs["finish_time"] >= 95) & (run.jobs["start_time"] <= 125)]

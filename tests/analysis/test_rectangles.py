@@ -8,7 +8,8 @@ import numpy as np
 import pandas as pd
 
 from analysis.figures.timelines import coarsened
-from analysis.gantt_chart.rectangles import RowScale, busy_fraction, job_rectangles
+from analysis.gantt_chart.rectangles import busy_fraction, job_rectangles
+from analysis.gantt_chart.rows import RowScale
 from cluster_sim.platform import Platform
 
 from .conftest import FakeResult

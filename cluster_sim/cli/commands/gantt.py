@@ -64,8 +64,9 @@ def gantt(
     forwards and backwards, each with its reason if the run was to --explain, the queue and the nodes.
     """
     from analysis import gantt_by_job, gantt_runs, write_animation, write_gantt
-    from analysis.gantt_chart.gantt import time_window, tool_chart
+    from analysis.gantt_chart.gantt import tool_chart
     from analysis.gantt_chart.options import JobRowsOptions
+    from analysis.gantt_chart.rectangles import time_window
     from cluster_sim.records.result import Result
     from cluster_sim.workload.workload import Workload
 

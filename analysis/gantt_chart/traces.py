@@ -26,7 +26,8 @@ import plotly.graph_objects as go
 from analysis.figures.palette import STATE_COLOURS, ColourClasses, darker, steps_in_words, text_colour
 from analysis.figures.time_axis import TimeAxis
 from analysis.gantt_chart.hover import Hover
-from analysis.gantt_chart.rectangles import RowScale, busy_fraction
+from analysis.gantt_chart.rectangles import busy_fraction
+from analysis.gantt_chart.rows import RowScale, named_nodes
 from analysis.pages.redrawn import COLOURS, HOVER_POINTS, JOBS, LABELS
 from analysis.tables.wording import plotly_text, shortened
 from cluster_sim.amounts import duration, number
@@ -386,13 +387,3 @@ def _strung(*corners: np.ndarray) -> np.ndarray:
 def _shown_apart(rows: pd.DataFrame) -> pd.Index:
     """Return the keys of hover points: jobs, or their pieces."""
     return pd.MultiIndex.from_frame(rows[["owner", "said"]]) if "said" in rows else pd.Index(rows["owner"])
-
-
-def named_nodes(rows: pd.DataFrame, node_names: list[str], scale: RowScale) -> list[str]:
-    """Return the node of each rectangle, or its first and last node."""
-    first = np.searchsorted(scale.node_first_core, rows["first_core"], side="right") - 1
-    last = np.searchsorted(scale.node_first_core, rows["last_core"], side="right") - 1
-    return [
-        node_names[a] if a == b else f"{node_names[a]} to {node_names[b]}"
-        for a, b in zip(first.tolist(), last.tolist(), strict=True)
-    ]

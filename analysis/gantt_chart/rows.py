@@ -1,29 +1,85 @@
-"""The pieces of jobs that had cores more than once, as a Gantt chart shows them."""
+"""Rows of a Gantt chart, and the pieces of jobs that had cores more than once."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pandas as pd
 
-from analysis.gantt_chart.drawing import named_nodes
 from analysis.tables.wording import plotly_text, shortened
 from cluster_sim.amounts import duration
 from cluster_sim.errors import counted
+from cluster_sim.platform.platform import Platform
 from cluster_sim.records.reasons.spells import RESIZED, SUSPENDED, Spell
 from cluster_sim.records.result import Result
 from cluster_sim.run.jobs.attempts import AttemptEnd
 
 if TYPE_CHECKING:
     from analysis.figures.time_axis import TimeAxis
-    from analysis.gantt_chart.rectangles import RowScale
 
-PIECES = "pieces"
-"""Value of ``trace.meta`` for traces that are drawn over the jobs."""
-MOST_SHOWN_AT_ONCE = 100
-"""Number of stages; with more, short ones are shown only when their entry in the legend is clicked."""
+FEW_CORES = 64
+
+RowUnit = Literal["node", "core"]
+Rows = Literal["auto", "node", "core"]
+
+
+@dataclass(frozen=True, slots=True)
+class RowScale:
+    """Scale of the y axis: each node owns an interval of it, which its cores divide evenly.
+
+    With unit "node" every node is 1 high, with unit "core" as high as it has cores. Either way a core has its own
+    place, so jobs that share a node never cover each other. Node (or core) ``i`` lies about the position ``i``.
+
+    ======================  ==========  =====================================================
+    attribute               shape       meaning
+    ======================  ==========  =====================================================
+    ``unit``                            "node" or "core"
+    ``node_edge``           nodes + 1   position where a node begins; the last is the end
+    ``node_first_core``     nodes + 1   index, in platform order, of a node's first core
+    ======================  ==========  =====================================================
+    """
+
+    unit: RowUnit
+    node_edge: np.ndarray
+    node_first_core: np.ndarray
+
+    @classmethod
+    def of(cls, platform: Platform, rows: Rows = "auto") -> RowScale:
+        """Return the scale of a platform; ``rows`` is "node", "core" or "auto" (cores when there are at most 64)."""
+        first = platform.first_core[platform.first_processor]
+        by_core = rows == "core" or (rows == "auto" and first[-1] <= FEW_CORES)
+        edge = first if by_core else np.arange(len(first))
+        return cls("core" if by_core else "node", edge - 0.5, first)
+
+    @property
+    def height(self) -> float:
+        """Return the length of the whole axis, in rows."""
+        return float(self.node_edge[-1] - self.node_edge[0])
+
+    @property
+    def node_centre(self) -> np.ndarray:
+        """Return the positions of the nodes' middles."""
+        centre: np.ndarray = (self.node_edge[1:] + self.node_edge[:-1]) / 2
+        return centre
+
+    def low(self, core: np.ndarray) -> np.ndarray:
+        """Return the positions where the given cores begin."""
+        return self._position(core, self._node(core))
+
+    def high(self, core: np.ndarray) -> np.ndarray:
+        """Return the positions where the given cores end."""
+        return self._position(core + 1, self._node(core))
+
+    def _node(self, core: np.ndarray) -> np.ndarray:
+        return np.searchsorted(self.node_first_core, core, side="right") - 1
+
+    def _position(self, core: np.ndarray, node: np.ndarray) -> np.ndarray:
+        # The node is given, not looked up: the end of a node's last core belongs to it, not to the next node.
+        share = (core - self.node_first_core[node]) / (self.node_first_core[node + 1] - self.node_first_core[node])
+        position: np.ndarray = self.node_edge[node] + share * (self.node_edge[node + 1] - self.node_edge[node])
+        return position
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,3 +155,13 @@ class JobPieces:
         """Return `` for job b`` if the log says which job took the spell's cores, else nothing."""
         behind, _ = self.result.waits.preempted(spell.row, spell.start, spell.end)
         return f" for job {behind}" if behind else ""
+
+
+def named_nodes(rows: pd.DataFrame, node_names: list[str], scale: RowScale) -> list[str]:
+    """Return the node of each rectangle, or its first and last node."""
+    first = np.searchsorted(scale.node_first_core, rows["first_core"], side="right") - 1
+    last = np.searchsorted(scale.node_first_core, rows["last_core"], side="right") - 1
+    return [
+        node_names[a] if a == b else f"{node_names[a]} to {node_names[b]}"
+        for a, b in zip(first.tolist(), last.tolist(), strict=True)
+    ]
