@@ -142,12 +142,12 @@ def schedule(jobs: int, nodes: int = NODES) -> Schedule:
 
 def figure_row(rectangles: int, repeat: int = 1) -> FigureRow:
     """Make a chart of so many rectangles, and let a browser draw it; the medians of ``repeat`` times."""
-    from analysis.gantt_chart.gantt import tool_chart  # here, so that the other benchmarks do without plotly
+    from analysis.gantt_chart.gantt import gantt  # here, so that the other benchmarks do without plotly
     from analysis.pages.page import figure_html, render
 
     run: Any = schedule(rectangles)
     begin = time.perf_counter()
-    figure = tool_chart(run)
+    figure = gantt(run)
     made = time.perf_counter() - begin
     chart = figure_html(figure, "chart")
     page = f"<!DOCTYPE html><html><head>{render('scripts.html')}</head><body>{chart}{_TIMING}</body></html>"

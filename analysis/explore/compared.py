@@ -54,12 +54,12 @@ def _said(value: Any) -> str:
 def both(kept: Run, now: Run, colour_by: str, window: tuple[float, float] | None) -> go.Figure:
     """Draw the kept run above the one of now, on one axis; marks stand at jobs of now that start at another time."""
     runs = {KEPT: kept.result, NOW: now.result}
-    return gantt_runs(runs, colour_by, x_range=window, time_unit=now.axis.unit, other_jobs=True, carry=False)
+    return gantt_runs(runs, colour_by, x_range=window, time_unit=now.axis.unit, other_jobs=True)
 
 
 def moved(kept: Run, now: Run, apart: list[str]) -> list[Any]:
     """Show what was chosen otherwise, both runs' metrics, and the jobs that start at a much other time."""
-    found = differences(kept.held, now.held)
+    found = differences(kept.rectangles, now.rectangles)
     counts = found["kind"].value_counts().reindex(["earlier", "later", "elsewhere", "same"], fill_value=0)
     said = [f"{number(counts[kind])} {words}" for kind, words in _KINDS.items()]
     if not apart:

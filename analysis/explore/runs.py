@@ -21,10 +21,9 @@ from analysis.explore.changes import LARGEST, Change, changed, changes_of
 from analysis.explore.offers import OF_THE_LOG, Offers, chosen
 from analysis.figures.palette import ColourClasses, colour_strategy
 from analysis.figures.time_axis import TimeAxis
-from analysis.gantt_chart.chart_data import HeldRectangles
-from analysis.gantt_chart.gantt import draw_held
+from analysis.gantt_chart.gantt import drawn
 from analysis.gantt_chart.options import GanttOptions
-from analysis.gantt_chart.rectangles import time_window
+from analysis.gantt_chart.rectangles import RunRectangles, time_window
 from analysis.stepping.frames import Frames
 from cluster_sim.errors import InputError, ModelWarning
 from cluster_sim.records.result import Result
@@ -135,13 +134,13 @@ class Run:
         self.frames = Frames(result)
 
     @cached_property
-    def held(self) -> HeldRectangles:
+    def rectangles(self) -> RunRectangles:
         """Return the rectangles that are drawn of it."""
-        return HeldRectangles.of(self.result)
+        return RunRectangles.of(self.result)
 
     def figure(self, colour_by: str = "job", window: tuple[float, float] | None = None) -> go.Figure:
         """Draw the run or a window of it (s): exactly if the rectangles are few enough, else shaded."""
-        return draw_held(self.held, GanttOptions(colour_by, time_unit=self.axis.unit, x_range=window))
+        return drawn(self.rectangles, GanttOptions(colour_by, time_unit=self.axis.unit, x_range=window))
 
     def classes(self, colour_by: str) -> ColourClasses:
         """Return the colours that jobs have in that chart."""

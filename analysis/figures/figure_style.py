@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from functools import cache
 from itertools import cycle
 from typing import Any, Literal
 
@@ -50,6 +51,7 @@ def run_styles(names: Sequence[str]) -> Iterator[tuple[str, str, dict[str, str]]
         yield name, colour, {"color": colour, "dash": dash}
 
 
+@cache
 def transparent(colour: str, share: float) -> str:
     """Return ``#rrggbb`` as a colour that lets the background through; ``share`` is its opacity, 0 to 1."""
     red, green, blue = (int(colour[i : i + 2], 16) for i in (1, 3, 5))

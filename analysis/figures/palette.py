@@ -10,6 +10,7 @@ import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from itertools import pairwise
 
 import numpy as np
@@ -77,7 +78,7 @@ ColourStrategy = Callable[[pd.DataFrame], ColourClasses]
 def by_job(jobs: pd.DataFrame) -> ColourClasses:
     """Give neighbours in submission order different colours, in a cycle of seven."""
     code = np.arange(len(jobs)) % len(OKABE_ITO)
-    return ColourClasses(code, tuple(f"jobs {i + 1}" for i in range(len(OKABE_ITO))), OKABE_ITO)
+    return ColourClasses(code, tuple([f"jobs {i + 1}" for i in range(len(OKABE_ITO))]), OKABE_ITO)
 
 
 def by_meaning(jobs: pd.DataFrame) -> ColourClasses:
@@ -254,7 +255,7 @@ def colour_strategy(colour_by: str | ColourStrategy) -> ColourStrategy:
     """
     if callable(colour_by):
         return colour_by
-    return STRATEGIES.get(colour_by, by_any(colour_by))
+    return STRATEGIES.get(colour_by) or by_any(colour_by)
 
 
 def by_any(column: str) -> ColourStrategy:
@@ -299,11 +300,13 @@ def mixed(colour: str, other: str, share: float) -> str:
     return "#" + "".join(f"{round(a + (b - a) * share):02X}" for a, b in pairs)
 
 
+@cache
 def darker(colour: str) -> str:
     """Return the shade that outlines a rectangle of ``colour``."""
     return mixed(colour, "#000000", 0.35)
 
 
+@cache
 def text_colour(background: str) -> str:
     """Return black or white, whichever contrasts more with ``background`` (luminance as in WCAG 2)."""
     linear = [(c / 255) / 12.92 if c <= 10 else ((c / 255 + 0.055) / 1.055) ** 2.4 for c in _channels(background)]

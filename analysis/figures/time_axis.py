@@ -16,7 +16,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from analysis.figures.figure_style import MOST_TICKS
-from cluster_sim.amounts import NOTHING, PLAIN_SECONDS, durations, moments, number, numbers
+from cluster_sim.amounts import NOTHING, PLAIN_SECONDS, durations, moments, numbers
 from cluster_sim.errors import InputError, SpecError
 from cluster_sim.records.result import Result
 from cluster_sim.workload.workload import Workload
@@ -58,7 +58,11 @@ def round_ticks(start: float, end: float, most: int = MOST_TICKS) -> tuple[list[
     longer = [_DAY * days * times for times in (1, 2, 5, 10)]
     step = next(each for each in (*_STEPS, *longer) if each >= span)
     places = [round(place * step, 6) for place in range(math.ceil(start / step), math.floor(end / step) + 1)]
-    return places, [_tick(place, step, end, first=number == 0) for number, place in enumerate(places)]
+    if end <= PLAIN_SECONDS:
+        return places, [f"{text} s" for text in numbers(places, 9)]
+    if step >= 60 and end <= 3 * 3_600:
+        return places, [f"{text} min" for text in numbers(np.array(places) / 60)]
+    return places, [_tick(place, step, first=number == 0) for number, place in enumerate(places)]
 
 
 def show_durations(
@@ -77,11 +81,7 @@ def show_durations(
     figure.layout.meta = {**meta, "durations": [*meta.get("durations", ()), axis]}
 
 
-def _tick(time: float, step: float, end: float, first: bool) -> str:
-    if end <= PLAIN_SECONDS:
-        return f"{number(time, 9)} s"
-    if step >= 60 and end <= 3 * 3_600:
-        return f"{number(time / 60)} min"
+def _tick(time: float, step: float, first: bool) -> str:
     day, rest = divmod(time, _DAY)
     if not rest:
         return f"{day:,.0f} d"

@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
 
-from analysis.figures.palette import ColourStrategy, colour_strategy
+from analysis.figures.palette import ColourClasses
 from analysis.figures.time_axis import TimeAxis
-from analysis.gantt_chart.chart_data import ChartData, HeldRectangles, within
-from analysis.gantt_chart.hover import Hover
+from analysis.gantt_chart.hover import Hover, hover_of
 from analysis.gantt_chart.layout import LEAST_ROOM_PX, MARGIN, WIDTH_PX, add_slider, lay_out, put_head
 from analysis.gantt_chart.options import GanttOptions
 from analysis.gantt_chart.overlays import piece_traces, reservation_traces
-from analysis.gantt_chart.panels import GAP_PX, PANEL_PX, carried_steps, panel_traces
-from analysis.gantt_chart.rectangles import time_window
-from analysis.gantt_chart.tool import MOST_CARRIED, tool
-from analysis.gantt_chart.traces import MOST_BARS, MOST_POLYGONS, chosen_drawing, colour_bar
+from analysis.gantt_chart.panels import GAP_PX, PANEL_PX, carried_steps, named_means, panel_curves
+from analysis.gantt_chart.rectangles import RectanglesInView, RunRectangles, time_window
+from analysis.gantt_chart.tool import tool
+from analysis.gantt_chart.traces import (
+    MOST_BARS,
+    MOST_POLYGONS,
+    chosen_drawing,
+    colour_bar,
+    job_traces,
+    patterned_traces,
+)
+from analysis.pages.redrawn import carry
 from analysis.tables.wording import plotly_text
 from cluster_sim.amounts import number
 from cluster_sim.errors import InputError, SpecError
@@ -39,84 +45,67 @@ def gantt(result: Result, options: GanttOptions) -> go.Figure:
 
     Returns the figure. Raises SpecError for an unknown name, and for patterns on another drawing than bars.
     """
-    held = HeldRectangles.of(result, options.rows, options.workload)
-    return draw_held(held, options, carry=len(held.rectangles) <= MOST_CARRIED)
+    return drawn(RunRectangles.of(result, options.rows, options.workload), options)
 
 
-def tool_chart(result: Result, **options: Any) -> go.Figure:
-    """Return the chart of a run for a page, where it becomes a tool of any size; ``options`` as for :func:`gantt`."""
-    known = GanttOptions.of(options)
-    return draw_held(HeldRectangles.of(result, known.rows, known.workload), known, carry=True)
-
-
-def draw_held(held: HeldRectangles, options: GanttOptions, carry: bool = False) -> go.Figure:
-    """Return the chart of ``held``.
-
-    With ``carry`` its ``meta`` has the data of a page's tool (:mod:`analysis.gantt_chart.tool`).
-    """
-    result, lower, pattern_by = held.result, options.panels, options.pattern_by
-    window = options.x_range or time_window(result)
-    axis = TimeAxis.of(options.time_unit, window, options.start_date or held.start_date)
-    height_px = options.height or int(np.clip(600 + 4 * held.scale.height, 640, 860)) + 110 * max(0, len(lower) - 2)
+def drawn(run: RunRectangles, options: GanttOptions) -> go.Figure:
+    """Return the chart of a run's rectangles. A page of it is a tool (:mod:`analysis.gantt_chart.tool`)."""
+    lower, pattern_by = options.panels, options.pattern_by
+    window = options.x_range or time_window(run.result)
+    axis = TimeAxis.of(options.time_unit, window, options.start_date or run.start_date)
+    height_px = options.height or int(np.clip(600 + 4 * run.scale.height, 640, 860)) + 110 * max(0, len(lower) - 2)
     below = len(lower) * (PANEL_PX + GAP_PX)
     inner = max(height_px - MARGIN["t"] - MARGIN["b"], LEAST_ROOM_PX + below)
-    room = inner - below
-    scene = ChartData.of(held, window, WIDTH_PX, room, part=options.x_range is not None)
-    figure = go.Figure()
-    how = chosen_drawing(options.drawing, len(scene.rectangles))
+    view = RectanglesInView.of(run, window, WIDTH_PX, inner - below, part=options.x_range is not None)
+    how = chosen_drawing(options.drawing, len(view.rectangles))
     if pattern_by is not None:
-        if pattern_by not in held.jobs:
-            raise SpecError("pattern_by", f"one of the columns {', '.join(map(str, held.jobs.columns))}", pattern_by)
+        if pattern_by not in run.jobs:
+            raise SpecError("pattern_by", f"one of the columns {', '.join(map(str, run.jobs.columns))}", pattern_by)
         if how != "bars":
             raise SpecError("pattern_by", f"drawing bars, as for up to {number(MOST_BARS)} rectangles", how)
-    look: dict[str, Any] = {"labels": options.labels, "pattern_by": pattern_by}
-    hover = draw_rows(figure, scene, colour_strategy(options.colour_by), how, axis, **look)
-    curves = {name: panel_traces(name, scene) for name in lower}
-    if carry:
-        steps = [told for name, traces in curves.items() for told in carried_steps(name, scene, traces, name)]
-        found = tool([scene], [hover], axis, options.colour_by, steps)
-        figure.update_layout(meta={"tool": found | {"fixed": pattern_by is not None}})
+    classes = view.classes(options.colour_by)
+    curves = panel_curves(lower, view)
+    means = [name for name, traces in curves.items() if named_means(traces, name)]
+    hover = hover_of(view, axis) if how != "raster" else None
+    figure = go.Figure()
+    draw_rows(figure, view, classes, how, axis, hover, labels=options.labels, pattern_by=pattern_by)
     if options.reservations and how != "raster":
-        figure.add_traces(reservation_traces(scene, axis))
-    for position, traces in enumerate(curves.values(), start=2):
-        figure.add_traces([trace.update(yaxis=f"y{position}") for trace in traces])
-    lay_out(figure, [scene], lower, inner, axis)
-    if not len(scene.jobs):
-        figure.add_annotation(
-            text="no job ran" + (" in this window" if scene.outside else ""),
-            x=0.5,
-            y=sum(figure.layout.yaxis.domain) / 2,
-            xref="paper",
-            yref="paper",
-            showarrow=False,
-        )
-    put_head(figure, result, scene, how, options.title, axis)
+        figure.add_traces(reservation_traces(view, axis))
+    figure.add_traces(
+        [trace.update(yaxis=f"y{place}") for place, traces in enumerate(curves.values(), start=2) for trace in traces]
+    )
+    lay_out(figure, [view], lower, inner, axis)
+    put_head(figure, view, how, options.title, axis)
     if options.slider:
         add_slider(figure, len(lower), inner)
     axis.convert(figure)
+
+    def page_data() -> dict[str, Any]:
+        steps = [each for name in means for each in carried_steps(name, view, name)]
+        return tool([view], [hover], axis, options.colour_by, steps) | {"fixed": pattern_by is not None}
+
+    carry(figure, page_data)
     return figure
 
 
 def draw_rows(
     figure: go.Figure,
-    scene: ChartData,
-    strategy: ColourStrategy,
+    view: RectanglesInView,
+    classes: ColourClasses,
     how: str,
     axis: TimeAxis,
+    hover: Hover | None,
     *,
     yaxis: str = "y",
     legend: bool = True,
-    remarks: Sequence[str] | None = None,
     **options: Any,
-) -> Hover | None:
-    """Add a scene's node states and jobs to a figure, on the rows of ``yaxis``, and return their hovers, if made."""
-    classes = scene.classes(strategy)
-    hover = scene.hover(axis, remarks) if how != "raster" else None
-    traces = scene.patterned_traces(axis) + scene.job_traces(classes, how, hover, **options)
+) -> None:
+    """Add a view's node states and jobs, with their hovers, to a figure, on the rows of ``yaxis``."""
+    traces = patterned_traces(view, axis) + job_traces(view, classes, how, hover, **options)
     if how != "raster":
-        traces += piece_traces(scene, axis)
-    if classes.edges and len(scene.jobs) and how != "raster" and legend:
-        traces.append(colour_bar(classes))
+        traces += piece_traces(view, axis)
+        if classes.edges and len(view.jobs) and legend:
+            traces.append(colour_bar(classes))
     if classes.title and not classes.edges:
         figure.update_layout(legend={"title": {"text": plotly_text([classes.title])[0]}})
     # Only entries that no run above has go into the legend.
@@ -126,7 +115,6 @@ def draw_rows(
         if trace.legendgroup in told:
             trace.update(showlegend=False)
     figure.add_traces(traces)
-    return hover
 
 
 class GanttWindows:
@@ -138,11 +126,12 @@ class GanttWindows:
 
     def __init__(self, result: Result, **options: Any):
         self.options = GanttOptions.of(options)
-        self.held = HeldRectangles.of(result, self.options.rows, self.options.workload)
+        self.rectangles = RunRectangles.of(result, self.options.rows, self.options.workload)
 
     def count(self, start: float, end: float) -> int:
         """Return how many rectangles of jobs are in view from ``start`` to ``end`` (s)."""
-        return len(within(self.held.rectangles, start, end))
+        table = self.rectangles.rectangles
+        return int(((table["end"] >= start) & (table["start"] <= end)).sum())
 
     def exact(self, start: float, end: float) -> go.Figure:
         """Return the figure of a window (s) with single jobs. Raises InputError if a browser cannot draw so many."""
@@ -151,14 +140,14 @@ class GanttWindows:
         found = self.count(start, end)
         if found > MOST_POLYGONS:
             raise InputError("window", f"at most {number(MOST_POLYGONS)} rectangles", f"{number(found)}")
-        return draw_held(self.held, replace(self.options, x_range=(start, end)))
+        return drawn(self.rectangles, replace(self.options, x_range=(start, end)))
 
     def figure(self, start: float, end: float) -> go.Figure:
         """Return the chart, with shades where there are too many rectangles.
 
         So any window can be looked at.
         """
-        return draw_held(self.held, replace(self.options, x_range=(start, end)))
+        return drawn(self.rectangles, replace(self.options, x_range=(start, end)))
 
 
 def window(result: Result, t0: float, t1: float, **options: Any) -> go.Figure:

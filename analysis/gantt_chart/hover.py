@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from itertools import pairwise
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby, pairwise
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from analysis.figures.time_axis import TimeAxis
+from analysis.gantt_chart.rectangles import RectanglesInView, RunRectangles
 from analysis.tables.wording import plotly_text, shortened
-from cluster_sim.amounts import NOTHING, energies, numbers
+from cluster_sim.amounts import NOTHING, duration, energies, numbers
+from cluster_sim.errors import counted
 from cluster_sim.machine.core_ranges import Holds, by_unit, units_of
 from cluster_sim.platform.platform import Platform
 from cluster_sim.records.core_holds import named_pieces
+from cluster_sim.records.reasons.spells import RESIZED, SUSPENDED, Spell
 from cluster_sim.records.result import Result
+from cluster_sim.run.jobs.attempts import AttemptEnd
 
 SHOWN_PIECES = 3
 REASON_LENGTH = 120
@@ -76,6 +81,23 @@ _LINES: tuple[tuple[_Quantity, ...], ...] = (
 _LOOKED_UP = ("user", "profile")
 
 
+def hover_of(view: RectanglesInView, axis: TimeAxis, remarks: Sequence[str] | None = None) -> Hover:
+    """Return the hovers of the jobs in view; each ends with its remark of ``remarks`` (one per job)."""
+    run, used = view.run, view.run.used
+    if run.pieces is not None:
+        # Each set of cores of a job is listed once, where it comes first.
+        cores = np.column_stack((used.tenant, used.first, used.last))
+        first: np.ndarray = np.unique(cores, axis=0, return_index=True)[1]
+        used = used.where(np.sort(first))
+    if len(view.jobs) < len(run.jobs):
+        used = used.where(np.isin(used.tenant, view.position))
+        used = used.of(np.searchsorted(view.position, used.tenant))
+    places = place_texts(used, run.result.platform, len(view.jobs))
+    waited = last_reasons(run.result, view.jobs["job_id"])
+    hover = job_hover(view.jobs, places, reasons(run.result, view.jobs["job_id"], waited), axis, remarks)
+    return replace(hover, waited=waited, pieces=piece_texts(run, axis))
+
+
 def job_hover(
     jobs: pd.DataFrame,
     places: Sequence[str],
@@ -88,27 +110,26 @@ def job_hover(
     ``why``, as :func:`reasons` tells it (one per job), is a line of its own; ``axis`` converts times; ``remarks`` (one per
     job, trusted text) are a last line.
     """
-    axis = axis or TimeAxis()
     table = _Table()
-    lines = [f"<b>job {table.placed(plotly_text(jobs['job_id']))}</b>"]
+    named = [name for name in _LOOKED_UP if name in jobs and (jobs[name].fillna("") != "").any()]
+    foreign = {"job": jobs["job_id"].tolist(), "places": places, **({} if why is None else {"why": why})}
     if "state" in jobs:
-        state = jobs["state"].astype(str)
+        foreign["state"] = jobs["state"].astype(str).tolist()
         if "reason" in jobs:
-            reason = jobs["reason"].fillna("").astype(str)
-            state = state.where(reason == "", state + " (" + reason.map(shortened) + ")")
-        lines[0] += " · " + table.said(plotly_text(state))
-    named = []
-    for name in _LOOKED_UP:
-        if name in jobs and (jobs[name].fillna("") != "").any():
-            texts = [shortened(text) if text else "not given" for text in jobs[name].fillna("").astype(str)]
-            named.append(f"{name} {table.placed(plotly_text(texts), name)}")
-    lines.append(" · ".join(named))
-    for line in _LINES:
-        shown = [quantity for quantity in line if quantity.column in jobs]
-        lines.append(" · ".join(f"{quantity.label} {_quantity(jobs, quantity, axis, table)}" for quantity in shown))
-    lines.append("on " + table.said(plotly_text(places)))
+            pairs = zip(foreign["state"], jobs["reason"].fillna("").astype(str), strict=True)
+            foreign["state"] = [f"{state} ({shortened(reason)})" if reason else state for state, reason in pairs]
+    for name in named:
+        foreign[name] = [shortened(text) if text else "not given" for text in jobs[name].fillna("").astype(str)]
+    texts = plotly_text([text for column in foreign.values() for text in column])
+    safe = dict(zip(foreign, _parts(texts, len(foreign)), strict=True))
+    lines = [f"<b>job {table.placed(safe['job'])}</b>"]
+    if "state" in jobs:
+        lines[0] += " · " + table.said(safe["state"])
+    lines.append(" · ".join([f"{name} {table.placed(safe[name], name)}" for name in named]))
+    lines += _told(jobs, axis or TimeAxis(), table)
+    lines.append("on " + table.said(safe["places"]))
     if why is not None:
-        lines.append("why " + table.placed(plotly_text(why)))
+        lines.append("why " + table.placed(safe["why"]))
     if remarks is not None:
         lines.append(table.said(remarks))
     return Hover("<br>".join(filter(None, lines)) + "<extra></extra>", table.data(), table.names)
@@ -141,19 +162,39 @@ class _Table:
         return data
 
 
-def _quantity(jobs: pd.DataFrame, quantity: _Quantity, axis: TimeAxis, table: _Table) -> str:
-    values = jobs[quantity.column].to_numpy(dtype=float)
-    if quantity.kind == "number":
-        if np.isfinite(values).all():
-            return table.placed(rounded(values, quantity.digits), form=":,")
-        return table.said(numbers(values, quantity.digits))
-    if quantity.kind == "energy":
-        texts = energies(values)
-    else:
-        texts = axis.texts(values) if quantity.kind == "time" else axis.durations(values)
-    if quantity.column == "requested_time":  # infinite: the job has no time limit
-        texts = ["nothing" if value == np.inf else text for value, text in zip(values.tolist(), texts, strict=True)]
-    return table.said(texts, quantity.column if quantity.kind != "energy" else "")
+def _told(jobs: pd.DataFrame, axis: TimeAxis, table: _Table) -> list[str]:
+    """Return the lines about quantities; all amounts of a kind become texts at once."""
+    known = [[quantity for quantity in line if quantity.column in jobs] for line in _LINES]
+    texts: dict[str, Sequence[Any]] = {}
+    for kind, worded in (("time", axis.texts), ("duration", axis.durations), ("energy", energies)):
+        columns = [quantity.column for line in known for quantity in line if quantity.kind == kind]
+        if columns:
+            words = worded(np.concatenate([jobs[column].to_numpy(dtype=float) for column in columns]))
+            texts |= zip(columns, _parts(words, len(columns)), strict=True)
+    if "requested_time" in jobs:  # infinite: the job has no time limit
+        limits = zip(jobs["requested_time"].tolist(), texts["requested_time"], strict=True)
+        texts["requested_time"] = ["nothing" if value == np.inf else text for value, text in limits]
+    lines = []
+    for line in known:
+        parts = []
+        for quantity in line:
+            column, form = quantity.column, ""
+            if quantity.kind == "number":
+                values = jobs[column].to_numpy(dtype=float)
+                is_plain = bool(np.isfinite(values).all())
+                texts[column] = rounded(values, quantity.digits) if is_plain else numbers(values, quantity.digits)
+                form = ":," * is_plain
+            name = column if quantity.kind in ("time", "duration") else ""
+            said = table.placed(texts[column], form=form) if form else table.said(texts[column], name)
+            parts.append(f"{quantity.label} {said}")
+        lines.append(" · ".join(parts))
+    return lines
+
+
+def _parts(texts: Sequence[Any], count: int) -> list[Sequence[Any]]:
+    """Return ``texts`` in so many parts of equal length."""
+    length = len(texts) // count
+    return [texts[part * length : (part + 1) * length] for part in range(count)]
 
 
 def rounded(values: np.ndarray, digits: int) -> list[int | float]:
@@ -161,8 +202,7 @@ def rounded(values: np.ndarray, digits: int) -> list[int | float]:
     size = np.abs(values)
     magnitude = np.floor(np.log10(np.where(size >= 1e-4, size, 1.0))).astype(int)
     decimals = np.clip(digits - 1 - magnitude, 0, None).tolist()
-    short = (round(value, places) for value, places in zip(values.tolist(), decimals, strict=True))
-    return [int(value) if value == int(value) else value for value in short]
+    return [int(value) if value == int(value) else value for value in map(round, values.tolist(), decimals)]
 
 
 def place_texts(used: Holds, platform: Platform, jobs: int, pieces: int = SHOWN_PIECES) -> list[str]:
@@ -201,3 +241,53 @@ def reasons(result: Result, job_ids: pd.Series, waited: Sequence[str] | None) ->
         text = said.get(job) or (f"waited: {because}" if because else NOTHING)
         found.append(shortened(text, REASON_LENGTH))
     return found
+
+
+def piece_texts(run: RunRectangles, axis: TimeAxis) -> np.ndarray | None:
+    """Return the lines about each piece of a job, each text after a line break, the first text empty; None without pieces."""
+    pieces = run.pieces
+    if pieces is None:
+        return None
+    texts, spells = [""], pieces.spells
+    times = axis.texts(np.array([(spell.start, spell.end) for spell in spells]).ravel())
+    nodes = _piece_nodes(run, len(spells))
+    for row, own in groupby(range(len(spells)), key=lambda place: spells[place].row):
+        places = list(own)
+        tries = max(spells[place].attempt for place in places)
+        for i, place in enumerate(places, start=1):
+            spell, goes_on = spells[place], i < len(places)
+            lines = [_attempt(run.result, pieces.attempts[row, spell.attempt], spell, tries)] if tries > 1 else []
+            if len(places) > tries or tries == 1:
+                cores, begin, end = counted(spell.cores, "core"), times[2 * place], times[2 * place + 1]
+                lines.append(f"piece {i} of {len(places)}: {cores} from {begin} to {end}")
+                if spell.then == SUSPENDED:
+                    lines[-1] += f", then suspended{_taker(run.result, spell)}"
+                elif spell.then == RESIZED and goes_on:
+                    lines[-1] += f", then {counted(spells[place + 1].cores, 'core')}"
+            if goes_on and spell.then != RESIZED:
+                lines.append(f"goes on at {times[2 * place + 2]} on {nodes[place + 1]}")
+            texts.append("".join(f"<br>{line}" for line in plotly_text(lines)))
+    return np.array(texts, dtype=object)
+
+
+def _piece_nodes(run: RunRectangles, count: int) -> list[str]:
+    """Return the first node of each piece of a job, and how many more there are."""
+    table, names = run.rectangles, run.result.platform.node_names()
+    nodes: list[dict[str, None]] = [{} for _ in range(count + 1)]
+    texts = run.scale.nodes(table["first_core"].to_numpy(), table["last_core"].to_numpy(), names)
+    for said, text in zip(table["said"].tolist(), texts, strict=True):
+        nodes[said][text] = None
+    return [f"{next(iter(own), 'other nodes')}{f' and {len(own) - 1} more' * (len(own) > 1)}" for own in nodes[1:]]
+
+
+def _attempt(result: Result, attempt: Mapping[Any, Any], spell: Spell, tries: int) -> str:
+    reason = f" ({shortened(attempt['reason'])})" if attempt["reason"] not in ("", attempt["outcome"]) else ""
+    lost = f", {duration(attempt['lost_core_s'])} of core time lost" if attempt["lost_core_s"] else ""
+    taker = _taker(result, spell) if attempt["outcome"] == AttemptEnd.PREEMPTED else ""
+    return f"attempt {spell.attempt} of {tries}: {attempt['outcome']}{taker}{reason}{lost}"
+
+
+def _taker(result: Result, spell: Spell) -> str:
+    """Return `` for job b`` if the log says which job took the spell's cores, else nothing."""
+    behind, _ = result.waits.preempted(spell.row, spell.start, spell.end)
+    return f" for job {behind}" if behind else ""

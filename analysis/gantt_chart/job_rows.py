@@ -20,7 +20,7 @@ from analysis.gantt_chart.options import JobRowsOptions
 from analysis.gantt_chart.rectangles import time_window
 from analysis.gantt_chart.tool import row_tool
 from analysis.gantt_chart.traces import MOST_BARS
-from analysis.pages.redrawn import JOBS
+from analysis.pages.redrawn import JOBS, carry
 from analysis.tables.wording import plotly_text, shortened
 from cluster_sim.amounts import number
 from cluster_sim.errors import InputError
@@ -71,7 +71,6 @@ def gantt_by_job(result: Result, options: JobRowsOptions) -> go.Figure:
                 "font": {"size": 12, "color": "#5A6772"},
             },
         },
-        meta={"tool": row_tool(jobs, hover, axis, options.colour_by, names, _spans(rows, jobs, window[1], spells))},
         xaxis=time_axis_layout(axis, window, "y"),
         yaxis=AXIS
         | {
@@ -84,6 +83,8 @@ def gantt_by_job(result: Result, options: JobRowsOptions) -> go.Figure:
     )
     _name_groups(figure, rows)
     axis.convert(figure)
+    spans = _spans(rows, jobs, window[1], spells)
+    carry(figure, lambda: row_tool(jobs, hover, axis, options.colour_by, names, spans))
     return figure
 
 

@@ -10,12 +10,13 @@ import plotly.graph_objects as go
 
 from analysis.figures.figure_style import AXIS, GRID, LOOK
 from analysis.figures.time_axis import TimeAxis
-from analysis.gantt_chart.chart_data import ChartData
-from analysis.gantt_chart.panels import means_note, panel_axis, stacked_domains
+from analysis.figures.timelines import MEAN
+from analysis.gantt_chart.panels import GAP_PX, PANEL_PX, panel_axes
+from analysis.gantt_chart.rectangles import RectanglesInView
 from analysis.gantt_chart.traces import raster_note
 from analysis.pages.redrawn import LABELS
 from analysis.tables.display_names import PLATFORMS, WORKLOADS, display_name
-from analysis.tables.wording import listing, plotly_text, shortened, shortened_apart
+from analysis.tables.wording import listing, plotly_text, shortened_apart
 from cluster_sim.amounts import number
 from cluster_sim.files.source import PLUS
 from cluster_sim.records.result import Result
@@ -32,29 +33,30 @@ MOST_NAMED = 64  # nodes of one core that are named; beyond, their axis has numb
 
 def lay_out(
     figure: go.Figure,
-    scenes: Sequence[ChartData],
+    views: Sequence[RectanglesInView],
     lower: Sequence[str],
     inner: float,
     axis: TimeAxis,
     names: Sequence[str] = (),
 ) -> None:
-    """Set the axes of the rows of each scene, which ``names`` name if there are several, and of the panels under them."""
+    """Set the axes of the rows of each view, which ``names`` name if there are several, and of the panels under them."""
     style(figure, inner)
-    canvas = scenes[0].canvas
+    canvas = views[0].canvas
     pad = 0.004 * (canvas.end - canvas.start)
-    domains = stacked_domains([scene.canvas.height_px for scene in scenes], len(lower), inner)
+    domains = stacked_domains([view.canvas.height_px for view in views], len(lower), inner)
     window = canvas.start - pad, canvas.end + pad
     figure.update_layout(xaxis=time_axis_layout(axis, window, y_axis(len(domains))))
-    edges = scenes[0].held.scale.node_edge
-    panels = [panel_axis(name, scenes[0]) | {"anchor": "x"} for name in lower]
-    short = plotly_text(shortened_apart(names, 30))
-    for place, settings in enumerate([*map(row_axis, scenes), *panels], start=1):
-        layout = AXIS | settings | {"domain": domains[place - 1]}
+    edges = views[0].run.scale.node_edge
+    panels = panel_axes(lower, views[0])
+    rows = [row_axis(view) for view in views]
+    short = plotly_text(shortened_apart(names, 30)) if names else []
+    for place, (settings, domain) in enumerate(zip([*rows, *panels], domains, strict=True), start=1):
+        layout = AXIS | settings | {"domain": domain}
         if place <= len(names):
             layout["title"] = {"text": short[place - 1], "standoff": 8}
-        if 1 < place <= len(scenes) and np.array_equal(scenes[place - 1].held.scale.node_edge, edges):
+        if 1 < place <= len(views) and np.array_equal(views[place - 1].run.scale.node_edge, edges):
             layout["matches"] = "y"  # one zoom for all
-        figure.update_layout({y_axis(place).replace("y", "yaxis"): layout})
+        figure.update_layout({f"yaxis{place if place > 1 else ''}": layout})
 
 
 def y_axis(place: int) -> str:
@@ -100,10 +102,11 @@ def add_slider(figure: go.Figure, lower: int, inner: float) -> None:
 
 def style(figure: go.Figure, inner: float) -> None:
     """Set fonts, colours and margins of a chart; ``inner`` is its height within the margins, px."""
-    colour_bar_shown = any(trace.type == "scatter" and trace.marker.showscale for trace in figure.data)
-    needs_room = colour_bar_shown or any(
-        trace.type == "heatmap" or trace.showlegend or trace.legendgroup == "reservations" for trace in figure.data
-    )
+    colour_bar_shown = needs_room = False
+    for trace in figure.data:
+        colour_bar_shown |= trace.type == "scatter" and bool(trace.marker.showscale)
+        needs_room |= trace.type == "heatmap" or bool(trace.showlegend) or trace.legendgroup == "reservations"
+    needs_room |= colour_bar_shown
     figure.update_layout(
         height=round(inner) + MARGIN["t"] + MARGIN["b"],
         margin=MARGIN | ({"r": LEGEND_PX} if needs_room else {}),
@@ -136,9 +139,9 @@ def time_axis_layout(axis: TimeAxis, window: tuple[float, float], anchor: str) -
     )
 
 
-def row_axis(scene: ChartData) -> dict[str, Any]:
+def row_axis(view: RectanglesInView) -> dict[str, Any]:
     """Return the y axis of the rows: nodes by name, as many as there is room for."""
-    scale, platform = scene.held.scale, scene.held.result.platform
+    scale, platform = view.run.scale, view.run.result.platform
     axis: dict[str, Any] = {
         "anchor": "x",
         # Listed from top to bottom, as one reads.
@@ -147,9 +150,9 @@ def row_axis(scene: ChartData) -> dict[str, Any]:
     }
     if platform.core_count == platform.node_count > MOST_NAMED:  # their names would only be numbers
         return axis | {"title": {"text": "Node"}, "exponentformat": "none", "separatethousands": True}
-    step = max(1, int(np.ceil(platform.node_count / (scene.canvas.height_px / 15))))
-    names = [shortened(name, 18) for name in platform.node_names()[::step]]
-    ticks = {"tickvals": scale.node_centre[::step], "ticktext": plotly_text(names)}
+    step = max(1, int(np.ceil(platform.node_count / (view.canvas.height_px / 15))))
+    centres = ((scale.node_edge[1:] + scale.node_edge[:-1]) / 2)[::step]
+    ticks = {"tickvals": centres, "ticktext": plotly_text(platform.node_names()[::step], 18)}
     what = "Cores, by node" if scale.unit == "core" and platform.core_count > platform.node_count else "Nodes"
     return axis | ticks | {"title": {"text": what, "standoff": 8}, "automargin": True}
 
@@ -170,27 +173,32 @@ def put_heading(figure: go.Figure, title: str, notes: Sequence[str]) -> None:
     )
 
 
-def put_head(figure: go.Figure, result: Result, scene: ChartData, how: str, title: str | None, axis: TimeAxis) -> None:
+def put_head(figure: go.Figure, view: RectanglesInView, how: str, title: str | None, axis: TimeAxis) -> None:
     """Write the heading: title, number of jobs, makespan; and draw lines between the nodes."""
-    ran = len(scene.jobs)
+    result, ran = view.run.result, len(view.jobs)
+    if not ran:
+        text = "no job ran" + (" in this window" if view.outside else "")
+        middle = sum(figure.layout.yaxis.domain) / 2
+        figure.add_annotation(text=text, x=0.5, y=middle, xref="paper", yref="paper", showarrow=False)
     notes = [f"{number(ran)} {'job' if ran == 1 else 'jobs'}"]
-    if scene.outside:
-        notes[0] += f" in this window, {number(scene.outside)} outside it"
-    finished = result.jobs[result.jobs["start_time"].notna() & result.jobs["finish_time"].notna()]
+    if view.outside:
+        notes[0] += f" in this window, {number(view.outside)} outside it"
+    jobs = result.jobs
+    finished = jobs[jobs["start_time"].notna() & jobs["finish_time"].notna()]
     if len(finished):
-        makespan = finished["finish_time"].max() - result.jobs["submit_time"].min()
+        makespan = finished["finish_time"].max() - jobs["submit_time"].min()
         notes.append(f"makespan {axis.durations(makespan)[0]}")
-    never = result.jobs[result.jobs["start_time"].isna()]
+    never = jobs[jobs["start_time"].isna()]
     if len(never):
         counts = never["state"].value_counts()
         notes.append("never started: " + listing([f"{number(n)} {state}" for state, n in counts.items()]))
     if how == "raster":
-        notes.append(raster_note(scene.held.scale, scene.canvas, len(scene.rectangles)))
+        notes.append(raster_note(view))
     put_heading(figure, title or run_title(result), notes + means_note(figure))
-    edges = scene.held.scale.node_edge[1:-1]
+    edges = view.run.scale.node_edge[1:-1]
     if result.platform.core_count > result.platform.node_count and len(edges) <= 64:
         # One path for all separators: a shape each would be slow.
-        path = "".join(f"M0,{y}L1,{y}" for y in edges.tolist())
+        path = "".join([f"M0,{y}L1,{y}" for y in edges.tolist()])
         figure.add_shape(
             type="path", path=path, xref="paper", yref="y", layer="below", line={"color": GRID, "width": 1}
         )
@@ -205,5 +213,26 @@ def run_title(result: Result) -> str:
 
 def deciders_of(result: Result) -> str:
     """Return the spec of a run's scheduler and, if it has one, of its power policy: ``easy + timeout:300``."""
-    told = (result.meta.get(key) for key in ("scheduler", "power_policy"))
-    return PLUS.join(str(spec) for spec in told if spec not in (None, "", "none"))
+    told = [result.meta.get(key) for key in ("scheduler", "power_policy")]
+    return PLUS.join([str(spec) for spec in told if spec not in (None, "", "none")])
+
+
+def means_note(figure: go.Figure) -> list[str]:
+    """Return a note that names the curves of means and their intervals; an empty list without such curves."""
+    means: dict[str, list[str]] = {}
+    for trace in figure.data:
+        name, is_mean, each = str(trace.name or "").partition(MEAN)
+        if is_mean:
+            means.setdefault(each, []).append(name)
+    told = [f"{listing(list(dict.fromkeys(names)))} of {each}" for each, names in means.items()]
+    return [f"means, shaded from least to greatest: {', '.join(told)}"] if told else []
+
+
+def stacked_domains(upper_px: Sequence[float], lower: int, inner_px: float) -> list[tuple[float, float]]:
+    """Return each panel's share of the height, from the top: panels of ``upper_px``, then ``lower`` small ones."""
+    domains, top = [], 1.0
+    for height in [*upper_px, *[float(PANEL_PX)] * lower]:
+        share = height / inner_px
+        domains.append((max(0.0, top - share), top))
+        top -= share + GAP_PX / inner_px
+    return domains

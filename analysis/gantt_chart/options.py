@@ -112,7 +112,6 @@ class RunsOptions(_RowsOptions):
     _: KW_ONLY
     most_marks: Annotated[int, Ge(0), Doc("how many jobs that moved are marked, those with the largest shifts")] = 2_000
     other_jobs: Annotated[bool, Doc("a run may have jobs that another run lacks; they have no mark")] = False
-    carry: Annotated[bool | None, Doc("make the page a tool; up to 100,000 rectangles unless given")] = None
 
 
 def _require(options: OptionModel, name: str, is_right: bool, expected: str) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -17,111 +17,98 @@ from analysis.figures.timelines import (
     power_timeline,
     step_traces,
 )
-from analysis.tables.wording import listing
+from analysis.gantt_chart.rectangles import RectanglesInView
 
-if TYPE_CHECKING:
-    import plotly.graph_objects as go
-
-    from analysis.gantt_chart.chart_data import ChartData
-
-    Steps = tuple[np.ndarray, np.ndarray]
-    """Times (s) and the values from then on."""
-
+Steps = tuple[np.ndarray, np.ndarray]
+"""Times (s) and the values from then on."""
 QUEUE = "#CC79A7"
 PANEL_PX, GAP_PX = 84, 34
 MOST_STEPS = 500_000
 """Number of steps of a curve up to which a page carries all of them, to draw the curve exactly when zoomed."""
 
 
-def panel_traces(name: str, scene: ChartData) -> list[Any]:
-    """Return the curves of a panel."""
-    if name == "power-by-state":
-        figure = power_timeline(scene.held.result, "state")
-        # Each state is a group of its own: a click on it in the legend hides no other.
-        named = [trace.update(legendgroup=f"power {trace.name}", legendrank=2_500) for trace in figure.data]
-        return [trace.update(legendgrouptitle={"text": "Power"}) for trace in named[:1]] + named[1:]
-    time, value = _steps(name, scene)
-    start, end = scene.canvas.start, scene.canvas.end
-    if name == "power":
-        curve = step_traces(time, value, name="power", said="%{y:.3~s}W", colour=POWER)
-        return [*curve, *cap_traces(scene.held.result, max(end, scene.held.until))]
-    if name == "busy":
-        curve = step_traces(time, value, name=_busy_name(scene), said="%{y:,.4~g} cores", colour=BUSY)
-        return [*curve, capacity_trace(scene.held.result.platform.core_count, start, max(end, scene.held.until))]
-    if not len(time):  # without jobs: a panel without a trace would not be drawn, nor the axis of time under it
-        time, value = np.array([start, end]), np.zeros(2)
-    return step_traces(time, value, name="pending jobs", said="%{y:,.4~g}", colour=QUEUE)
+def panel_curves(names: Sequence[str], view: RectanglesInView) -> dict[str, list[Any]]:
+    """Return the curves of each panel."""
+    canvas, run = view.canvas, view.run
+    begin, end = canvas.start, max(canvas.end, run.until)
+    busy = busy_name(view)
+    steps = {name: _steps(name, view) for name in names if name != "power-by-state"}
+    curves: dict[str, list[Any]] = {}
+    for name in names:
+        if name == "power-by-state":
+            curves[name] = _power_by_state(view)
+            continue
+        time, value = steps[name]
+        if not len(time):  # without jobs: a panel without a trace would not be drawn, nor the axis of time under it
+            time, value = np.array([begin, canvas.end]), np.zeros(2)
+        if name == "power":
+            curves[name] = step_traces(time, value, name="power", said="%{y:.3~s}W", colour=POWER)
+            curves[name] += cap_traces(run.result, end)
+        elif name == "busy":
+            curves[name] = step_traces(time, value, name=busy, said="%{y:,.4~g} cores", colour=BUSY)
+            curves[name].append(capacity_trace(run.result.platform.core_count, begin, end))
+        else:
+            curves[name] = step_traces(time, value, name="pending jobs", said="%{y:,.4~g}", colour=QUEUE)
+    return curves
 
 
-def panel_axis(name: str, scene: ChartData) -> dict[str, Any]:
-    """Return title and range of a panel's y axis."""
-    axis: dict[str, Any] = {"nticks": 5}
-    if name == "queue":
-        return axis | {"title": {"text": "Queue (jobs)"}, "separatethousands": True, "rangemode": "tozero"}
-    if name == "busy":
-        # It does not follow the curve: how far that stays under the capacity is what it shows.
-        top = 1.08 * scene.held.result.platform.core_count
-        return axis | {"title": {"text": _busy_name(scene).capitalize()}, "separatethousands": True, "range": [0, top]}
-    unit = {"ticksuffix": "W", "exponentformat": "SI", "minexponent": 0}
-    return axis | {"title": {"text": "Power"}, "rangemode": "tozero"} | unit
+def _power_by_state(view: RectanglesInView) -> list[Any]:
+    figure = power_timeline(view.run.result, "state")
+    # Each state is a group of its own: a click on it in the legend hides no other.
+    named = [trace.update(legendgroup=f"power {trace.name}", legendrank=2_500) for trace in figure.data]
+    return [trace.update(legendgrouptitle={"text": "Power"}) for trace in named[:1]] + named[1:]
 
 
-def carried_steps(name: str, scene: ChartData, traces: Sequence[Any], uid: str) -> list[dict[str, Any]]:
-    """Return all steps of a panel's curve for a page, to the thousandth, if ``traces`` show means of them.
+def panel_axes(names: Sequence[str], view: RectanglesInView) -> list[dict[str, Any]]:
+    """Return title and range of each panel's y axis."""
+    busy = busy_name(view).capitalize()
+    watts = {"ticksuffix": "W", "exponentformat": "SI", "minexponent": 0}
+    power = {"title": {"text": "Power"}, "rangemode": "tozero"} | watts
+    # It does not follow the curve: how far that stays under the capacity is what it shows.
+    top = 1.08 * view.run.result.platform.core_count
+    known = {
+        "queue": {"title": {"text": "Queue (jobs)"}, "separatethousands": True, "rangemode": "tozero"},
+        "busy": {"title": {"text": busy}, "separatethousands": True, "range": [0, top]},
+    }
+    return [{"nticks": 5, "anchor": "x"} | known.get(name, power) for name in names]
 
-    The curve and the two edges of its band get ``uid``, by which the page knows them.
-    """
-    if not traces or name == "power-by-state" or MEAN not in traces[0].name:
-        return []
-    time, value = _steps(name, scene)
-    if len(time) > MOST_STEPS:
-        return []
+
+def named_means(traces: Sequence[Any], uid: str) -> bool:
+    """Return whether ``traces`` show means of a curve, and give it and its band's edges ``uid``, by which pages know them."""
+    if not traces or MEAN not in traces[0].name or traces[0].stackgroup:
+        return False
     for trace, part in zip(traces, ("", " low", " high"), strict=False):
         trace.uid = uid + part
-    return [{"uid": uid, "later": {"time": np.round(time, 3), "value": np.round(value, 3)}}]
+    return True
 
 
-def means_note(figure: go.Figure) -> list[str]:
-    """Return a note that names the curves of means and their intervals; an empty list without such curves."""
-    means: dict[str, list[str]] = {}
-    for trace in figure.data:
-        name, is_mean, each = str(trace.name or "").partition(MEAN)
-        if is_mean:
-            means.setdefault(each, []).append(name)
-    told = [f"{listing(list(dict.fromkeys(names)))} of {each}" for each, names in means.items()]
-    return [f"means, shaded from least to greatest: {', '.join(told)}"] if told else []
+def carried_steps(name: str, view: RectanglesInView, uid: str) -> list[dict[str, Any]]:
+    """Return all steps of a panel's curve of means for a page, to the thousandth, if they are not too many."""
+    time, value = _steps(name, view)
+    later = {"time": np.round(time, 3), "value": np.round(value, 3)}
+    return [{"uid": uid, "later": later}] if len(time) <= MOST_STEPS else []
 
 
-def stacked_domains(upper_px: Sequence[float], lower: int, inner_px: float) -> list[tuple[float, float]]:
-    """Return each panel's share of the height, from the top: panels of ``upper_px``, then ``lower`` small ones."""
-    domains, top = [], 1.0
-    for height in [*upper_px, *[float(PANEL_PX)] * lower]:
-        share = height / inner_px
-        domains.append((max(0.0, top - share), top))
-        top -= share + GAP_PX / inner_px
-    return domains
-
-
-def _steps(name: str, scene: ChartData) -> Steps:
+def _steps(name: str, view: RectanglesInView) -> Steps:
     """Return the steps of a panel's curve; of a part of a run with very many steps, only the steps in view."""
-    canvas = scene.canvas
+    canvas = view.canvas
     if name == "busy":
-        used = scene.held.used
-        if scene.part and len(used.start) > MOST_POINTS:
+        used = view.run.used
+        if view.part and len(used.start) > MOST_POINTS:
             used = used.where((used.end >= canvas.start) & (used.start <= canvas.end))
         return busy_cores(used)
-    result = scene.held.result
+    result = view.run.result
     table, column = (result.power, "watts") if name == "power" else (getattr(result, "queue", None), "pending")
     if table is None:
         return np.zeros(0), np.zeros(0)
     time, value = table["time"].to_numpy(dtype=float), table[column].to_numpy(dtype=float)
-    if not scene.part or len(time) <= MOST_POINTS:
+    if not view.part or len(time) <= MOST_POINTS:
         return time, value
     first = max(int(np.searchsorted(time, canvas.start, side="right")) - 1, 0)
     last = int(np.searchsorted(time, canvas.end, side="right"))
     return time[first : last + 1], value[first : last + 1]
 
 
-def _busy_name(scene: ChartData) -> str:
+def busy_name(view: RectanglesInView) -> str:
     """Return the curve's name. Cores of guests are not counted, as in the utilisation; the chart above shows them."""
-    return "busy cores" if scene.held.guests is None else "cores of jobs"
+    return "busy cores" if view.run.guests is None else "cores of jobs"

@@ -6,16 +6,28 @@ All tables are columnar; a run of a million allocation rows takes a second or tw
 
 from __future__ import annotations
 
+import datetime
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
 import numpy as np
 import pandas as pd
 
-from analysis.gantt_chart.rows import RowScale
+from analysis.figures.palette import ColourClasses, ColourStrategy, colour_strategy
+from analysis.figures.speedups import job_speedups
+from analysis.figures.time_axis import start_date_of
+from analysis.gantt_chart.rows import JobPieces, Rows, RowScale
+from cluster_sim.errors import InputError
 from cluster_sim.machine.core_ranges import Holds
+from cluster_sim.machine.course import Doing
 from cluster_sim.platform.platform import Platform
 from cluster_sim.records.core_holds import CoreHolds
 from cluster_sim.records.result import Result
+from cluster_sim.run.jobs.attempts import AttemptEnd
+from cluster_sim.workload.workload import Workload
 
 SHOWN_STATES = ("OFF", "SWITCHING_ON", "SWITCHING_OFF", "FAILED")
+_AGAIN = (AttemptEnd.REQUEUED, AttemptEnd.PREEMPTED, AttemptEnd.FAILED)
 
 
 def job_rectangles(cores: CoreHolds, scale: RowScale) -> pd.DataFrame:
@@ -38,7 +50,7 @@ def state_rectangles(node_states: pd.DataFrame, platform: Platform, scale: RowSc
     """Return the rectangles of states in which a node cannot work; ``owner`` is the index in ``SHOWN_STATES``."""
     owner = pd.Index(SHOWN_STATES).get_indexer(pd.Index(node_states["state"].astype(str)))
     shown, owner = node_states[owner >= 0], owner[owner >= 0]
-    node = platform.node_indices(shown["node"])
+    node = platform.node_indices(shown["node"]) if len(shown) else owner
     first, last = scale.node_first_core[node], scale.node_first_core[node + 1] - 1
     start, end = shown["start"].to_numpy(dtype=float), shown["end"].fillna(until).to_numpy(dtype=float)
     return rectangles_of(Holds(owner, first, last, start, end), scale)
@@ -46,7 +58,10 @@ def state_rectangles(node_states: pd.DataFrame, platform: Platform, scale: RowSc
 
 def rectangles_of(holds: Holds, scale: RowScale) -> pd.DataFrame:
     """Return the rectangles of holds; those of one tenant and time on neighbouring cores are joined."""
-    holds = holds.where(np.lexsort((holds.first, holds.end, holds.start, holds.tenant))).joined()
+    low = high = holds.start  # without any
+    if len(holds.tenant):
+        holds = holds.where(np.lexsort((holds.first, holds.end, holds.start, holds.tenant))).joined()
+        low, high = scale.extent(holds.first, holds.last)
     return pd.DataFrame(
         {
             "owner": holds.tenant,
@@ -54,8 +69,8 @@ def rectangles_of(holds: Holds, scale: RowScale) -> pd.DataFrame:
             "last_core": holds.last,
             "start": holds.start,
             "end": holds.end,
-            "low": scale.low(holds.first),
-            "high": scale.high(holds.last),
+            "low": low,
+            "high": high,
         }
     )
 
@@ -97,3 +112,188 @@ def time_window(result: Result) -> tuple[float, float]:
     ends = [result.power["time"].max() if running else np.nan, started["finish_time"].max()]
     end = float(np.nanmax([*ends, start]))
     return start, end if end > start else start + 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Canvas:
+    """Size of the rows' panel in pixels and in data units."""
+
+    width_px: float
+    height_px: float
+    start: float
+    end: float
+    rows: float
+
+    px_per_s: float
+    px_per_row: float
+
+    @classmethod
+    def of(cls, width_px: float, height_px: float, window: tuple[float, float], rows: float) -> Canvas:
+        """Return the canvas of a panel that shows a ``window`` (s) and so many rows."""
+        return cls(width_px, height_px, *window, rows, width_px / (window[1] - window[0]), height_px / rows)
+
+
+@dataclass(frozen=True, slots=True)
+class RunRectangles:
+    """All rectangles of a run, for every window. Keep them: a million of them take seconds to make."""
+
+    result: Result
+    jobs: pd.DataFrame  #: With the column speedup, if a workload was given.
+    used: Holds  #: Which cores jobs used, by their rows in jobs, in that order.
+    scale: RowScale
+    rectangles: pd.DataFrame
+    states: pd.DataFrame
+    until: float
+    start_date: datetime.datetime | None  #: At simulated second 0, if the workload says it.
+    guests: pd.DataFrame | None = None  #: Their rectangles, if there were any; owner is the place in the names.
+    guest_names: Sequence[str] = ()
+    pieces: JobPieces | None = None  #: Of jobs that had cores more than once, if any had.
+
+    @classmethod
+    def of(cls, result: Result, rows: Rows = "auto", workload: Workload | None = None) -> RunRectangles:
+        """Return the rectangles of ``result``; ``rows`` as in :func:`analysis.gantt`, ``workload`` for speedups."""
+        if not hasattr(result, "core_holds"):
+            raise InputError("gantt", "a result, such as Simulation.run() returns", result)
+        jobs, states, power, cores = result.jobs, result.off_states, result.power, result.core_holds
+        ends = [power["time"].max(), cores.used.end.max(initial=0.0), states["end"].max()]
+        asked = np.nan_to_num(jobs["run_time"].to_numpy(dtype=float) * jobs["requested_cores"].to_numpy(dtype=float))
+        if not np.allclose(cores.used_core_s, asked, rtol=1e-6, atol=1e-3):
+            jobs = jobs.assign(core_s=cores.used_core_s)
+        if workload is not None:
+            jobs = jobs.assign(speedup=job_speedups(result, workload))
+        until, used = float(np.nanmax([0.0, *ends])), cores.used_by_job
+        scale, pieces = RowScale.of(result.platform, rows), JobPieces.of(result)
+        rectangles = job_rectangles(cores, scale)
+        if pieces is not None:
+            rectangles["said"] = pieces.numbers(
+                *(rectangles[name].to_numpy() for name in ("owner", "attempt", "start"))
+            )
+        return cls(
+            result,
+            jobs,
+            used,
+            scale,
+            rectangles,
+            state_rectangles(states, result.platform, scale, until),
+            until,
+            start_date_of(result, workload),
+            guest_rectangles(cores, scale) if cores.guests else None,
+            cores.guests,
+            pieces,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class RectanglesInView:
+    """Jobs, rectangles and states in view; ``rectangles["owner"]`` is a row of ``jobs``, the jobs in view."""
+
+    run: RunRectangles
+    jobs: pd.DataFrame
+    position: np.ndarray  #: Of those jobs in the run's table.
+    rectangles: pd.DataFrame
+    states: pd.DataFrame
+    guests: pd.DataFrame | None
+    outside: int  #: Jobs that ran, but not in the window.
+    canvas: Canvas
+    part: bool  #: Whether the window was chosen, so that nothing beyond it is of interest.
+
+    @classmethod
+    def of(
+        cls, run: RunRectangles, window: tuple[float, float], width_px: float, height_px: float, part: bool = False
+    ) -> RectanglesInView:
+        """Return the part of ``run`` that overlaps ``window`` (s), on a panel of that size."""
+        shown = _within(run.rectangles, window)
+        position, owner = np.unique(shown["owner"].to_numpy(), return_inverse=True)
+        return cls(
+            run=run,
+            jobs=run.jobs.iloc[position],
+            position=position,
+            rectangles=shown.assign(owner=owner),
+            states=_within(run.states, window),
+            guests=None if run.guests is None else _within(run.guests, window),
+            outside=run.rectangles["owner"].nunique() - len(position),
+            canvas=Canvas.of(width_px, height_px, window, run.scale.height),
+            part=part,
+        )
+
+    def classes(self, colour_by: str | ColourStrategy) -> ColourClasses:
+        """Return the colours of the jobs in view, by the whole workload: a job looks the same in every window."""
+        classes = colour_strategy(colour_by)(self.run.jobs)
+        return replace(classes, code=classes.code[self.position])
+
+    def nodes(self, rectangles: pd.DataFrame) -> list[str]:
+        """Return the node of each of ``rectangles``, or its first and last node."""
+        names = self.run.result.platform.node_names()
+        return self.run.scale.nodes(rectangles["first_core"].to_numpy(), rectangles["last_core"].to_numpy(), names)
+
+    def lost_work(self) -> pd.DataFrame:
+        """Return rectangles over the work that attempts lost: since their last checkpoint, or their beginning."""
+        pieces, result = self.run.pieces, self.run.result
+        if pieces is None:
+            return self.rectangles[:0]
+        # The end of the last checkpoint of each attempt, s.
+        stages = result.stages
+        made = stages[stages["stage"] == Doing.CHECKPOINT]
+        rows = pd.Index(result.jobs["job_id"]).get_indexer(pd.Index(made["job_id"])).tolist()
+        checkpointed: dict[tuple[int, int], float] = {}
+        saved = dict.fromkeys(rows, 0.0)
+        for row, attempt, end, now in zip(rows, *(made[n].tolist() for n in ("attempt", "end", "saved")), strict=True):
+            if now > saved[row]:
+                checkpointed[row, attempt], saved[row] = end, now
+        since = {
+            key: checkpointed.get(key, -np.inf)
+            for key, attempt in pieces.attempts.items()
+            if attempt["lost_core_s"] and attempt["outcome"] in _AGAIN
+        }
+        shown = self.rectangles
+        keys = zip(self.position[shown["owner"]].tolist(), shown["attempt"].tolist(), strict=True)
+        lost = shown.assign(start=np.maximum(shown["start"], [since.get(key, np.inf) for key in keys]))
+        return lost[lost["start"] < lost["end"]]
+
+    def stages(self) -> pd.DataFrame | None:
+        """Return rectangles of the times in which jobs do no work: ``stage`` says what, ``saved`` how much is kept."""
+        stages, canvas = getattr(self.run.result, "stages", None), self.canvas
+        if stages is None or not len(stages):
+            return None
+        seen = stages[(stages["end"] >= canvas.start) & (stages["start"] <= canvas.end)]
+        rows = pd.Index(self.run.jobs["job_id"]).get_indexer(pd.Index(seen["job_id"]))
+        wanted = seen.assign(row=rows, stage_start=seen["start"], stage_end=seen["end"]).drop(columns=["start", "end"])
+        over = self.rectangles.assign(row=self.position[self.rectangles["owner"]])
+        both = over.merge(wanted, on=["row", "attempt"])
+        begin, end = both["stage_start"], both["stage_end"]
+        overlaps = (begin < both["end"]) & (end > both["start"])
+        touches = (begin == end) & ((end == both["end"]) | (begin == both["start"]))
+        both = both[overlaps | touches]
+        return both.assign(start=both["stage_start"], end=both["stage_end"])
+
+    def promises(self) -> tuple[pd.DataFrame, pd.DataFrame] | None:
+        """Return the last promised start of each job, and the rectangles of its nodes; None if none is in view.
+
+        The first table has the columns of the log of decisions, ``end`` (s) and ``start_time``, when the job did start.
+        In the second one ``owner`` is a row of the first. A promise that names no nodes covers the whole height.
+        """
+        decisions = getattr(self.run.result, "decisions", None)
+        if decisions is None or not len(decisions):
+            return None
+        numbered = decisions.reset_index(drop=True)
+        promised = numbered[numbered["decision"] == "reserve"].drop_duplicates("job_id", keep="last")
+        jobs = self.run.jobs.set_index("job_id").reindex(promised["job_id"])
+        start = promised["promised_time"].to_numpy(dtype=float)
+        length = jobs["requested_time"].to_numpy(dtype=float)
+        end = np.where(np.isfinite(length), start + length, np.maximum(self.run.until, start))
+        promised = promised.assign(start=start, end=end, start_time=jobs["start_time"].to_numpy(dtype=float))
+        promised = promised[(end >= self.canvas.start) & (start <= self.canvas.end)]
+        if promised.empty:
+            return None
+        spans, edge = self.run.result.decision_spans, self.run.scale.node_edge
+        boxes = [
+            (position, edge[first], edge[stop])
+            for position, row in enumerate(promised.index)
+            for first, stop, _ in spans[row] or [(0, len(edge) - 1, 0)]
+        ]
+        return promised, pd.DataFrame(boxes, columns=["owner", "low", "high"])
+
+
+def _within(rectangles: pd.DataFrame, window: tuple[float, float]) -> pd.DataFrame:
+    """Return the rectangles that overlap or touch a window of time (s)."""
+    return rectangles[(rectangles["end"] >= window[0]) & (rectangles["start"] <= window[1])]

@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 
-from analysis.tables.wording import plotly_text, shortened
-from cluster_sim.amounts import duration
-from cluster_sim.errors import counted
 from cluster_sim.platform.platform import Platform
-from cluster_sim.records.reasons.spells import RESIZED, SUSPENDED, Spell
+from cluster_sim.records.reasons.spells import Spell
 from cluster_sim.records.result import Result
-from cluster_sim.run.jobs.attempts import AttemptEnd
-
-if TYPE_CHECKING:
-    from analysis.figures.time_axis import TimeAxis
 
 FEW_CORES = 64
 
@@ -38,12 +32,14 @@ class RowScale:
     ``unit``                            "node" or "core"
     ``node_edge``           nodes + 1   position where a node begins; the last is the end
     ``node_first_core``     nodes + 1   index, in platform order, of a node's first core
+    ``height``                          length of the whole axis, in rows
     ======================  ==========  =====================================================
     """
 
     unit: RowUnit
     node_edge: np.ndarray
     node_first_core: np.ndarray
+    height: float
 
     @classmethod
     def of(cls, platform: Platform, rows: Rows = "auto") -> RowScale:
@@ -51,117 +47,48 @@ class RowScale:
         first = platform.first_core[platform.first_processor]
         by_core = rows == "core" or (rows == "auto" and first[-1] <= FEW_CORES)
         edge = first if by_core else np.arange(len(first))
-        return cls("core" if by_core else "node", edge - 0.5, first)
+        return cls("core" if by_core else "node", edge - 0.5, first, float(edge[-1] - edge[0]))
 
-    @property
-    def height(self) -> float:
-        """Return the length of the whole axis, in rows."""
-        return float(self.node_edge[-1] - self.node_edge[0])
+    def extent(self, first_core: np.ndarray, last_core: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the positions where intervals of cores, each within a node or reaching over whole ones, begin and end."""
+        places = []
+        for core, end in ((first_core, 0), (last_core, 1)):
+            # The end of a node's last core belongs to it, not to the next node.
+            node = np.searchsorted(self.node_first_core, core, side="right") - 1
+            begin = self.node_first_core[node]
+            share = (core + end - begin) / (self.node_first_core[node + 1] - begin)
+            places.append(self.node_edge[node] + share * (self.node_edge[node + 1] - self.node_edge[node]))
+        return places[0], places[1]
 
-    @property
-    def node_centre(self) -> np.ndarray:
-        """Return the positions of the nodes' middles."""
-        centre: np.ndarray = (self.node_edge[1:] + self.node_edge[:-1]) / 2
-        return centre
-
-    def low(self, core: np.ndarray) -> np.ndarray:
-        """Return the positions where the given cores begin."""
-        return self._position(core, self._node(core))
-
-    def high(self, core: np.ndarray) -> np.ndarray:
-        """Return the positions where the given cores end."""
-        return self._position(core + 1, self._node(core))
-
-    def _node(self, core: np.ndarray) -> np.ndarray:
-        return np.searchsorted(self.node_first_core, core, side="right") - 1
-
-    def _position(self, core: np.ndarray, node: np.ndarray) -> np.ndarray:
-        # The node is given, not looked up: the end of a node's last core belongs to it, not to the next node.
-        share = (core - self.node_first_core[node]) / (self.node_first_core[node + 1] - self.node_first_core[node])
-        position: np.ndarray = self.node_edge[node] + share * (self.node_edge[node + 1] - self.node_edge[node])
-        return position
+    def nodes(self, first_core: np.ndarray, last_core: np.ndarray, names: Sequence[str]) -> list[str]:
+        """Return the node of each interval of cores, or its first and its last node, of those ``names``."""
+        first, last = (
+            (np.searchsorted(self.node_first_core, core, side="right") - 1).tolist() for core in (first_core, last_core)
+        )
+        return [names[a] if a == b else f"{names[a]} to {names[b]}" for a, b in zip(first, last, strict=True)]
 
 
 @dataclass(frozen=True, slots=True)
 class JobPieces:
-    """Spells of the jobs that had cores more than once, each with its number; 0 is for all other jobs."""
+    """Spells of the jobs that had cores more than once; their numbers count from 1, and 0 is for all other jobs."""
 
-    result: Result
     spells: list[Spell]
-    places: list[str]  #: The nodes of each.
     attempts: dict[tuple[int, int], dict[Any, Any]]  #: The row of each attempt of these jobs.
 
     @classmethod
-    def of(cls, result: Result, rectangles: pd.DataFrame, scale: RowScale) -> JobPieces | None:
-        """Return the pieces of a run, or None; write their numbers to the column ``said`` of ``rectangles``."""
+    def of(cls, result: Result) -> JobPieces | None:
+        """Return the pieces of a run; None if every job had cores once."""
         by_row = getattr(result, "spells", {})  # which tables that only look like a result do not have
         if not by_row:
             return None
-        found = [spell for row in sorted(by_row) for spell in by_row[row]]
-        code = {(spell.row, spell.attempt, spell.start): place + 1 for place, spell in enumerate(found)}
-        keys = zip(*(rectangles[name].tolist() for name in ("owner", "attempt", "start")), strict=True)
-        rectangles["said"] = np.array([code.get(key, 0) for key in keys], np.int64)
-        names = named_nodes(rectangles, result.platform.node_names(), scale)
-        places: list[list[str]] = [[] for _ in found]
-        for said, name in zip(rectangles["said"].tolist(), names, strict=True):
-            if said and name not in places[said - 1]:
-                places[said - 1].append(name)
         table = result.attempts
         rows = pd.Index(result.jobs["job_id"]).get_indexer(pd.Index(table["job_id"])).tolist()
-        attempts = {
-            (row, each["attempt"]): each
-            for row, each in zip(rows, table.to_dict("records"), strict=True)
-            if row in by_row
-        }
-        shortened_places = []
-        for nodes in places:
-            more = f" and {len(nodes) - 1} more" if len(nodes) > 1 else ""
-            shortened_places.append(nodes[0] + more if nodes else "other nodes")
-        return cls(result, found, shortened_places, attempts)
+        records = zip(rows, table.to_dict("records"), strict=True)
+        attempts = {(row, each["attempt"]): each for row, each in records if row in by_row}
+        return cls([spell for row in sorted(by_row) for spell in by_row[row]], attempts)
 
-    def texts(self, axis: TimeAxis) -> np.ndarray:
-        """Return the hover's lines for each piece, each text after a line break; the first text is empty."""
-        texts = [""]
-        times = np.array([(spell.start, spell.end) for spell in self.spells]).reshape(-1, 2)
-        starts, ends = axis.texts(times[:, 0]), axis.texts(times[:, 1])
-        by_row = self.result.spells
-        place = -1
-        for row in sorted(by_row):
-            own = by_row[row]
-            tries = max(spell.attempt for spell in own)
-            for i, spell in enumerate(own):
-                place += 1
-                lines = [self._attempt(spell, tries)] if tries > 1 else []
-                if len(own) > tries or tries == 1:
-                    cores = counted(spell.cores, "core")
-                    lines.append(f"piece {i + 1} of {len(own)}: {cores} from {starts[place]} to {ends[place]}")
-                    if spell.then == SUSPENDED:
-                        lines[-1] += f", then suspended{self._taker(spell)}"
-                    elif spell.then == RESIZED and i + 1 < len(own):
-                        lines[-1] += f", then {counted(own[i + 1].cores, 'core')}"
-                if i + 1 < len(own) and spell.then != RESIZED:
-                    lines.append(f"goes on at {starts[place + 1]} on {self.places[place + 1]}")
-                texts.append("".join(f"<br>{line}" for line in plotly_text(lines)))
-        return np.array(texts, dtype=object)
-
-    def _attempt(self, spell: Spell, tries: int) -> str:
-        attempt = self.attempts[spell.row, spell.attempt]
-        reason = f" ({shortened(attempt['reason'])})" if attempt["reason"] not in ("", attempt["outcome"]) else ""
-        lost = f", {duration(attempt['lost_core_s'])} of core time lost" if attempt["lost_core_s"] else ""
-        taker = self._taker(spell) if attempt["outcome"] == AttemptEnd.PREEMPTED else ""
-        return f"attempt {spell.attempt} of {tries}: {attempt['outcome']}{taker}{reason}{lost}"
-
-    def _taker(self, spell: Spell) -> str:
-        """Return `` for job b`` if the log says which job took the spell's cores, else nothing."""
-        behind, _ = self.result.waits.preempted(spell.row, spell.start, spell.end)
-        return f" for job {behind}" if behind else ""
-
-
-def named_nodes(rows: pd.DataFrame, node_names: list[str], scale: RowScale) -> list[str]:
-    """Return the node of each rectangle, or its first and last node."""
-    first = np.searchsorted(scale.node_first_core, rows["first_core"], side="right") - 1
-    last = np.searchsorted(scale.node_first_core, rows["last_core"], side="right") - 1
-    return [
-        node_names[a] if a == b else f"{node_names[a]} to {node_names[b]}"
-        for a, b in zip(first.tolist(), last.tolist(), strict=True)
-    ]
+    def numbers(self, owner: np.ndarray, attempt: np.ndarray, start: np.ndarray) -> np.ndarray:
+        """Return the number of the spell of each rectangle: of its job (a row), its attempt and its start (s)."""
+        known = {(spell.row, spell.attempt, spell.start): place for place, spell in enumerate(self.spells, start=1)}
+        keys = zip(owner.tolist(), attempt.tolist(), start.tolist(), strict=True)
+        return np.array([known.get(key, 0) for key in keys], np.int64)

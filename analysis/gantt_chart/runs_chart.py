@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,21 +14,21 @@ from analysis.figures.figure_style import run_styles, transparent
 from analysis.figures.palette import ColourClasses, colour_strategy, jointly
 from analysis.figures.time_axis import TimeAxis
 from analysis.figures.timelines import BAND, MEAN
-from analysis.gantt_chart.chart_data import ChartData, HeldRectangles
 from analysis.gantt_chart.gantt import draw_rows
-from analysis.gantt_chart.hover import Hover
-from analysis.gantt_chart.layout import WIDTH_PX, lay_out, put_heading, y_axis
+from analysis.gantt_chart.hover import Hover, hover_of
+from analysis.gantt_chart.layout import WIDTH_PX, lay_out, means_note, put_heading, y_axis
 from analysis.gantt_chart.options import RunsOptions
 from analysis.gantt_chart.panels import (
     GAP_PX,
     PANEL_PX,
     carried_steps,
-    means_note,
-    panel_traces,
+    named_means,
+    panel_curves,
 )
-from analysis.gantt_chart.rectangles import time_window
-from analysis.gantt_chart.tool import MOST_CARRIED, compared, tool
+from analysis.gantt_chart.rectangles import RectanglesInView, RunRectangles, time_window
+from analysis.gantt_chart.tool import compared, tool
 from analysis.gantt_chart.traces import chosen_drawing, raster_note
+from analysis.pages.redrawn import carry
 from analysis.tables.run_metrics import named_runs
 from analysis.tables.wording import plotly_text, shortened, shortened_apart
 from cluster_sim.amounts import number
@@ -59,50 +60,37 @@ def gantt_runs(results: Mapping[str, Result], options: RunsOptions) -> go.Figure
     lower = options.panels
     windows = [time_window(result) for result in runs.values()]
     window = options.x_range or (min(start for start, _ in windows), max(end for _, end in windows))
-    held = [HeldRectangles.of(result, options.rows, options.workload) for result in runs.values()]
-    axis = TimeAxis.of(options.time_unit, window, options.start_date or held[0].start_date)
-    upper = [float(np.clip(180 + 4 * each.scale.height, 200, 420)) for each in held]
+    rectangles = [RunRectangles.of(result, options.rows, options.workload) for result in runs.values()]
+    axis = TimeAxis.of(options.time_unit, window, options.start_date or rectangles[0].start_date)
+    upper = [float(np.clip(180 + 4 * each.scale.height, 200, 420)) for each in rectangles]
     inner = sum(upper) + len(lower) * PANEL_PX + (len(upper) + len(lower) - 1) * GAP_PX
-    scenes = [
-        ChartData.of(each, window, WIDTH_PX, px, options.x_range is not None)
-        for each, px in zip(held, upper, strict=True)
+    views = [
+        RectanglesInView.of(each, window, WIDTH_PX, px, options.x_range is not None)
+        for each, px in zip(rectangles, upper, strict=True)
     ]
+    hows = [chosen_drawing(options.drawing, len(view.rectangles)) for view in views]
     figure = go.Figure()
-    moved = [differences(held[0], other) for other in held[1:]]
-    colours = jointly(colour_strategy(options.colour_by), [each.jobs for each in held])
+    moved = [differences(rectangles[0], other) for other in rectangles[1:]]
+    colours = jointly(colour_strategy(options.colour_by), [each.jobs for each in rectangles])
     hovers = [
-        _add_run(
-            figure,
-            scene,
-            None if place == 1 else moved[place - 2],
-            place,
-            name,
-            classes,
-            chosen_drawing(options.drawing, len(scene.rectangles)),
-            axis,
-            options,
-        )
-        for place, (name, scene, classes) in enumerate(zip(runs, scenes, colours, strict=True), start=1)
+        _add_run(figure, view, None if place == 1 else moved[place - 2], place, name, classes, how, axis, options)
+        for place, (name, view, classes, how) in enumerate(zip(runs, views, colours, hows, strict=True), start=1)
     ]
-    steps: list[dict[str, Any]] = []
-    by_run = dict(zip(runs, scenes, strict=True))
-    curves = [
-        _lines(name, by_run, f"y{place}", name == lower[0], steps)
-        for place, name in enumerate(lower, start=len(runs) + 1)
-    ]
-    if options.carry or options.carry is None and sum(len(scene.rectangles) for scene in scenes) <= MOST_CARRIED:
-        tables = compared([each.jobs for each in held], moved)
-        found = tool(scenes, hovers, axis, options.colour_by, steps, list(runs), tables)
-        figure.update_layout(meta={"tool": found})
-    figure.add_traces([line for lines in curves for line in lines])
-    lay_out(figure, scenes, lower, inner, axis, list(runs))
-    notes = [
-        _note(name, scene, chosen_drawing(options.drawing, len(scene.rectangles)))
-        for name, scene in zip(runs, scenes, strict=True)
-    ]
-    notes += means_note(figure)
-    put_heading(figure, options.title or " vs ".join(runs), notes)
+    by_run = dict(zip(runs, views, strict=True))
+    means: list[tuple[str, RectanglesInView, str]] = []
+    for place, name in enumerate(lower, start=len(runs) + 1):
+        figure.add_traces(_lines(name, by_run, f"y{place}", name == lower[0], means))
+    lay_out(figure, views, lower, inner, axis, list(runs))
+    notes = [_note(name, view, how) for name, view, how in zip(runs, views, hows, strict=True)]
+    put_heading(figure, options.title or " vs ".join(runs), notes + means_note(figure))
     axis.convert(figure)
+
+    def page_data() -> dict[str, Any]:
+        steps = [each for mean in means for each in carried_steps(*mean)]
+        tables = compared([each.jobs for each in rectangles], moved)
+        return tool(views, hovers, axis, options.colour_by, steps, list(runs), tables)
+
+    carry(figure, page_data)
     return figure
 
 
@@ -144,7 +132,7 @@ def _submitted_otherwise(first: pd.DataFrame, other: pd.DataFrame) -> pd.Series:
     return pd.Series(differs & (early[0] | early[1]), index=first.index)
 
 
-def differences(first: HeldRectangles, other: HeldRectangles) -> pd.DataFrame:
+def differences(first: RunRectangles, other: RunRectangles) -> pd.DataFrame:
     """Return how the jobs that started in both runs differ from the first run.
 
     Columns: ``job_id``, ``shift_s`` (start there − start in the first), ``kind``: earlier, later, elsewhere (at the same
@@ -156,11 +144,11 @@ def differences(first: HeldRectangles, other: HeldRectangles) -> pd.DataFrame:
     mine = mine.dropna()
     shift = (mine["start_time_there"] - mine["start_time"]).to_numpy(dtype=float)
     places = []
-    for held in (first, other):
-        table = held.rectangles.sort_values(["owner", "first_core"])
+    for run in (first, other):
+        table = run.rectangles.sort_values(["owner", "first_core"])
         text = table["first_core"].astype(str) + "-" + table["last_core"].astype(str)
         joined = text.groupby(table["owner"]).agg(";".join)
-        cores = pd.Series(joined.to_numpy(), index=held.jobs["job_id"].to_numpy()[joined.index])
+        cores = pd.Series(joined.to_numpy(), index=run.jobs["job_id"].to_numpy()[joined.index])
         places.append(cores.reindex(mine["job_id"]).to_numpy())
     moved = np.where(places[0] != places[1], "elsewhere", "same")
     kind = np.where(shift < 0, "earlier", np.where(shift > 0, "later", moved))
@@ -169,7 +157,7 @@ def differences(first: HeldRectangles, other: HeldRectangles) -> pd.DataFrame:
 
 def _add_run(
     figure: go.Figure,
-    scene: ChartData,
+    view: RectanglesInView,
     moved: pd.DataFrame | None,
     place: int,
     run: str,
@@ -179,10 +167,12 @@ def _add_run(
     options: RunsOptions,
 ) -> Hover | None:
     """Draw a run; ``moved`` are its differences to the first one, which has none."""
-    yaxis = y_axis(place)
+    yaxis, classes = y_axis(place), replace(classes, code=classes.code[view.position])
     if moved is None:
-        return draw_rows(figure, scene, lambda _: classes, how, axis, yaxis=yaxis, labels=options.labels)
-    found = moved.set_index("job_id").reindex(scene.jobs["job_id"])
+        hover = None if how == "raster" else hover_of(view, axis)
+        draw_rows(figure, view, classes, how, axis, hover, yaxis=yaxis, labels=options.labels)
+        return hover
+    found = moved.set_index("job_id").reindex(view.jobs["job_id"])
     kind = found["kind"].fillna("").tolist()
     by = axis.durations(np.abs(found["shift_s"].to_numpy(dtype=float)))
     said = {
@@ -193,15 +183,15 @@ def _add_run(
     remarks = [
         said.get(each) or f"{amount} {each} than in the first run" for each, amount in zip(kind, by, strict=True)
     ]
-    look: dict[str, Any] = {"yaxis": yaxis, "legend": False, "remarks": remarks, "labels": options.labels}
-    hover = draw_rows(figure, scene, lambda _: classes, how, axis, **look)
+    hover = None if how == "raster" else hover_of(view, axis, remarks)
+    draw_rows(figure, view, classes, how, axis, hover, yaxis=yaxis, legend=False, labels=options.labels)
     if how != "raster":
-        figure.add_traces(_marks(scene, found, yaxis, place, run, options.most_marks))
+        figure.add_traces(_marks(view, found, yaxis, place, run, options.most_marks))
     return hover
 
 
-def _marks(scene: ChartData, found: pd.DataFrame, yaxis: str, place: int, run: str, most: int) -> list[Any]:
-    shown = scene.rectangles.drop_duplicates("owner").set_index("owner")
+def _marks(view: RectanglesInView, found: pd.DataFrame, yaxis: str, place: int, run: str, most: int) -> list[Any]:
+    shown = view.rectangles.drop_duplicates("owner").set_index("owner")
     kind, shift = found["kind"].to_numpy(), np.abs(found["shift_s"].to_numpy(dtype=float))
     largest = set(np.argsort(-np.nan_to_num(shift), kind="stable")[:most].tolist())
     traces = []
@@ -235,16 +225,20 @@ def _marks(scene: ChartData, found: pd.DataFrame, yaxis: str, place: int, run: s
 
 
 def _lines(
-    name: str, scenes: Mapping[str, ChartData], yaxis: str, legend: bool, steps: list[dict[str, Any]]
+    name: str,
+    views: Mapping[str, RectanglesInView],
+    yaxis: str,
+    legend: bool,
+    means: list[tuple[str, RectanglesInView, str]],
 ) -> list[Any]:
     """Return the first curve of a panel for every run, as lines without filling; ``legend`` lists them.
 
-    ``steps`` receives what a page needs to draw them exactly.
+    ``means`` receives the curves that are means: panel, view and id.
     """
     lines = []
-    short = shortened_apart(list(scenes), 22)
-    for scene, (run, colour, line), called in zip(scenes.values(), run_styles(list(scenes)), short, strict=True):
-        curve, *others = panel_traces(name, scene) or [None]
+    short = shortened_apart(list(views), 22)
+    for view, (run, colour, line), called in zip(views.values(), run_styles(list(views)), short, strict=True):
+        curve, *others = panel_curves([name], view)[name] or [None]
         if curve is None:
             continue
         mean = f"{MEAN}{curve.name.partition(MEAN)[2]}" if MEAN in curve.name else ""
@@ -255,12 +249,13 @@ def _lines(
         lines.append(curve.update(fill="none", line=style_, hovertemplate=hover, **said, **group))
         bands = [trace for trace in others if trace.meta == BAND]
         lines += [trace.update(line_color=colour, fillcolor=transparent(colour, 0.2), **group) for trace in bands]
-        steps += carried_steps(name, scene, [curve, *bands], f"{name} of {run}")
+        if named_means([curve, *bands], uid := f"{name} of {run}"):
+            means.append((name, view, uid))
     return lines
 
 
-def _note(name: str, scene: ChartData, how: str) -> str:
-    text = f"{name}: {counted(len(scene.jobs), 'job')}"
-    if scene.outside:
-        text += f", {number(scene.outside)} outside this window"
-    return text + (f", {raster_note(scene.held.scale, scene.canvas, len(scene.rectangles))}" if how == "raster" else "")
+def _note(name: str, view: RectanglesInView, how: str) -> str:
+    text = f"{name}: {counted(len(view.jobs), 'job')}"
+    if view.outside:
+        text += f", {number(view.outside)} outside this window"
+    return text + (f", {raster_note(view)}" if how == "raster" else "")

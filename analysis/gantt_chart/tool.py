@@ -1,13 +1,14 @@
 """The data that make a page of a Gantt chart a tool: the table of jobs, their rectangles and the choice of colours.
 
-A figure carries them in its ``layout.meta["tool"]``. A page draws the jobs from them, for any window, colour and filter
-(``templates/gantt_*.js``). Texts and colours come from the modules that figures use: a page and a figure say the same.
+A figure makes them when a page of it is written, which has them in ``layout.meta["tool"]``. The page draws the jobs from
+them, for any window, colour and filter (``templates/gantt_*.js``). Texts and colours come from the modules that figures
+use: a page and a figure say the same.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -21,15 +22,11 @@ from analysis.figures.palette import (
     jointly,
 )
 from analysis.figures.time_axis import CALENDAR, ELAPSED, TimeAxis
+from analysis.gantt_chart.hover import Hover, hover_of
+from analysis.gantt_chart.rectangles import RectanglesInView
 from analysis.gantt_chart.traces import class_legend, colour_bar
 from analysis.tables.wording import plotly_text, shortened
 
-if TYPE_CHECKING:
-    from analysis.gantt_chart.chart_data import ChartData
-    from analysis.gantt_chart.hover import Hover
-
-MOST_CARRIED = 100_000
-"""Number of rectangles up to which a figure carries the tool unasked; pages carry any number."""
 MOST_TOLD = 200_000
 """Number of jobs up to which hovers are made beforehand; for more jobs a page shows their row of the table."""
 _COLOURINGS = ("wait", "slowdown", "state", "user", "account", "group", "queue", "partition", "qos", "profile",
@@ -44,7 +41,7 @@ _SMALLEST_S, _LONG_S = 3, 1e4  # places of a second that matter in a run of that
 
 
 def tool(
-    scenes: Sequence[ChartData],
+    views: Sequence[RectanglesInView],
     hovers: Sequence[Hover | None],
     axis: TimeAxis,
     colour_by: str | ColourStrategy,
@@ -55,16 +52,16 @@ def tool(
     """Return the tool of a chart of one run, or of several runs (``names``) above each other.
 
     Args:
-        scenes: what is in view of each run.
-        hovers: the hovers of each run, for the jobs of its scene; None where none were made yet.
+        views: what is in view of each run.
+        hovers: the hovers of each run, for the jobs of its view; None where none were made yet.
         axis: the axis that writes times.
         colour_by: the first choice of colours.
         curves: all steps of the curves that show means.
         names: the names of the runs.
-        tables: each run's jobs table, with columns that only the tool has; by default the scenes' tables.
+        tables: each run's jobs table, with columns that only the tool has; by default the views' tables.
     """
-    jobs = list(tables) or [scene.held.jobs for scene in scenes]
-    rows = [_listed(scene, table) for scene, table in zip(scenes, jobs, strict=True)]
+    jobs = list(tables) or [view.run.jobs for view in views]
+    rows = [_listed(view, table) for view, table in zip(views, jobs, strict=True)]
     seen = [table.iloc[row] for table, row in zip(jobs, rows, strict=True)]
     return {
         "colourings": list(_colourings(jobs, rows, colour_by)),
@@ -74,11 +71,11 @@ def tool(
                 "name": name,
                 "yaxis": f"y{place}" if place > 1 else "y",
                 "jobs": _jobs(table),
-                "hover": _hover_of(scene, hover, table, axis),
-                **_rows(scene),
+                "hover": _hover_of(view, hover, table, axis),
+                **_rows(view),
             }
-            for place, (scene, table, hover, name) in enumerate(
-                zip(scenes, seen, hovers, names or [""] * len(scenes), strict=True), start=1
+            for place, (view, table, hover, name) in enumerate(
+                zip(views, seen, hovers, names or [""] * len(views), strict=True), start=1
             )
         ],
         "fixed": False,
@@ -86,9 +83,9 @@ def tool(
     }
 
 
-def _hover_of(scene: ChartData, made: Hover | None, jobs: pd.DataFrame, axis: TimeAxis) -> dict[str, Any] | None:
-    """Return the hovers of a scene's jobs, the first of ``jobs``; None for very many jobs without a hover."""
-    hover = scene.hover(axis) if made is None and len(scene.jobs) <= MOST_TOLD else made
+def _hover_of(view: RectanglesInView, made: Hover | None, jobs: pd.DataFrame, axis: TimeAxis) -> dict[str, Any] | None:
+    """Return the hovers of a view's jobs, the first of ``jobs``; None for very many jobs without a hover."""
+    hover = hover_of(view, axis) if made is None and len(view.jobs) <= MOST_TOLD else made
     return None if hover is None else _hover(hover, jobs.iloc[: len(hover.data)], axis)
 
 
@@ -109,14 +106,14 @@ def row_tool(
     return {"colourings": colourings, "time": axis.scale(), "layers": [layer], "fixed": True}
 
 
-def _listed(scene: ChartData, jobs: pd.DataFrame) -> np.ndarray:
+def _listed(view: RectanglesInView, jobs: pd.DataFrame) -> np.ndarray:
     """Return the rows of ``jobs`` that the table lists: the jobs in view, then jobs that never started."""
     never = jobs["start_time"].isna().to_numpy(copy=True)
-    if scene.part:
+    if view.part:
         submit = jobs["submit_time"].to_numpy(dtype=float)
-        never &= (submit >= scene.canvas.start) & (submit <= scene.canvas.end)
-    never[scene.position] = False
-    return np.concatenate([scene.position, np.flatnonzero(never)])
+        never &= (submit >= view.canvas.start) & (submit <= view.canvas.end)
+    never[view.position] = False
+    return np.concatenate([view.position, np.flatnonzero(never)])
 
 
 def _colourings(
@@ -184,9 +181,9 @@ def _plain(values: np.ndarray) -> dict[str, Any]:
     return {"values": np.round(finite, places), "missing": missing}
 
 
-def _rows(scene: ChartData) -> dict[str, Any]:
+def _rows(view: RectanglesInView) -> dict[str, Any]:
     """Return the rectangles by their cores, and the places of cores on the axis."""
-    scale, shown, platform = scene.held.scale, scene.rectangles, scene.held.result.platform
+    scale, shown, platform = view.run.scale, view.rectangles, view.run.result.platform
     rectangles: dict[str, Any] = {name: shown[name].to_numpy() for name in ("owner", "first_core", "last_core")}
     rectangles |= {name: np.round(shown[name].to_numpy(dtype=float), 6) for name in ("start", "end")}
     if "said" in shown:
@@ -195,7 +192,7 @@ def _rows(scene: ChartData) -> dict[str, Any]:
         "rectangles": rectangles,
         "edge": scale.node_edge.astype(float),
         "first": scale.node_first_core.astype(np.int64),
-        "nodes": plotly_text(shortened(name, 18) for name in platform.node_names()),
+        "nodes": plotly_text(platform.node_names(), 18),
     }
 
 

@@ -26,16 +26,15 @@ import plotly.graph_objects as go
 from analysis.figures.palette import STATE_COLOURS, ColourClasses, darker, steps_in_words, text_colour
 from analysis.figures.time_axis import TimeAxis
 from analysis.gantt_chart.hover import Hover
-from analysis.gantt_chart.rectangles import busy_fraction
-from analysis.gantt_chart.rows import RowScale, named_nodes
+from analysis.gantt_chart.rectangles import SHOWN_STATES, Canvas, RectanglesInView, busy_fraction
 from analysis.pages.redrawn import COLOURS, HOVER_POINTS, JOBS, LABELS
-from analysis.tables.wording import plotly_text, shortened
+from analysis.tables.wording import plotly_text
 from cluster_sim.amounts import duration, number
 
 GUEST_COLOUR = "#8A8A8A"
 MOST_BARS = 5_000
 MOST_POLYGONS = 100_000
-MOST_LABELS = 200
+MOST_LABELS, MOST_CHARACTERS = 200, 16
 MOST_OUTLINED = 2_000
 MOST_CELLS, TIME_BINS = 400, 1_200
 
@@ -45,27 +44,6 @@ _STATE_PATTERNS = {"OFF": ".", "SWITCHING_ON": "/", "SWITCHING_OFF": "\\", "FAIL
 _WHITE_TO_BLUE = [[0.0, "#F2F7FB"], [0.5, "#56A0D0"], [1.0, "#08306B"]]
 
 
-@dataclass(frozen=True, slots=True)
-class Canvas:
-    """Size of the rows' panel in pixels and in data units."""
-
-    width_px: float
-    height_px: float
-    start: float
-    end: float
-    rows: float
-
-    @property
-    def px_per_s(self) -> float:
-        """Return pixels of one second."""
-        return self.width_px / (self.end - self.start)
-
-    @property
-    def px_per_row(self) -> float:
-        """Return pixels of one row."""
-        return self.height_px / self.rows
-
-
 def chosen_drawing(drawing: str, rectangles: int) -> str:
     """Return ``drawing``, or for "auto" one that suits that many rectangles."""
     if drawing != "auto":
@@ -73,22 +51,55 @@ def chosen_drawing(drawing: str, rectangles: int) -> str:
     return "bars" if rectangles <= MOST_BARS else "polygons" if rectangles <= MOST_POLYGONS else "raster"
 
 
-def job_bars(
-    rectangles: pd.DataFrame, classes: ColourClasses, hover: Hover, canvas: Canvas, filled_by: pd.Series | None = None
+def job_traces(
+    view: RectanglesInView,
+    classes: ColourClasses,
+    how: str,
+    hover: Hover | None,
+    *,
+    labels: bool = True,
+    pattern_by: str | None = None,
+) -> list[Any]:
+    """Return the traces of the jobs, drawn as ``how`` says; a raster needs no hover."""
+    if not len(view.rectangles):
+        return []
+    if hover is None:
+        return [_job_raster(view)]
+    legends = _legends(classes)
+    traces: list[Any] = []
+    if how == "bars":
+        patterns = None if pattern_by is None else view.jobs[pattern_by].fillna("").astype(str)
+        traces += _job_bars(view, classes, legends, hover, patterns)
+    else:
+        traces += _job_polygons(view, classes, legends, hover)
+    return [*traces, *_job_labels(view, classes, legends)] if labels else traces
+
+
+def _job_bars(
+    view: RectanglesInView,
+    classes: ColourClasses,
+    legends: Sequence[dict[str, Any]],
+    hover: Hover,
+    filled_by: pd.Series | None,
 ) -> list[go.Bar]:
     """Return a trace of bars per colour; with ``filled_by``, a value per job, each value has a pattern of its own."""
+    rectangles, canvas = view.rectangles, view.canvas
     tall = (rectangles["high"] - rectangles["low"]) * canvas.px_per_row
     outlined = len(rectangles) <= MOST_OUTLINED and bool(tall.median() >= 5)
     shapes, key = (None, []) if filled_by is None else _fillings(filled_by)
+    data, template = hover.of(rectangles)
     traces = []
-    for name, colour, rows in _by_class(rectangles, classes):
-        marker: dict[str, Any] = {"color": colour, "line": {"width": 1 if outlined else 0, "color": darker(colour)}}
-        owner = rows["owner"].to_numpy()
+    for place, rows in _by_class(rectangles, classes):
+        edge = darker(classes.colours[place])
+        marker: dict[str, Any] = {
+            "color": classes.colours[place],
+            "line": {"width": 1 if outlined else 0, "color": edge},
+        }
         if shapes is not None:
-            marker["pattern"] = {"shape": shapes[owner].tolist(), "fgcolor": darker(colour), **_HATCHING}
-        data, template = hover.of(rows)
-        said = {"customdata": data, "hovertemplate": template}
-        traces.append(overlay_bars(rows, canvas, marker, meta=JOBS, **said, **_legend(name, classes)))
+            owner = rectangles["owner"].to_numpy()[rows]
+            marker["pattern"] = {"shape": shapes[owner].tolist(), "fgcolor": edge, **_HATCHING}
+        said = {"customdata": data[rows], "hovertemplate": template}
+        traces.append(overlay_bars(rectangles[rows], canvas, marker, meta=JOBS, **said, **legends[place]))
     # If the colours are by the same column, their entries in the legend show the patterns, too.
     return traces if filled_by is not None and classes.title.lower() == str(filled_by.name) else traces + key
 
@@ -110,7 +121,7 @@ def _fillings(values: pd.Series) -> tuple[np.ndarray, list[go.Bar]]:
             y=[None],
             orientation="h",
             marker={"color": "#D5DBE1", "pattern": {"shape": shape, "fgcolor": "#22303C", **_HATCHING}},
-            name=plotly_text([shortened(str(name), 18)])[0],
+            name=plotly_text([name], 18)[0],
             legendgroup=f"Filling: {name}",
             legendrank=1_500,
         )
@@ -121,20 +132,27 @@ def _fillings(values: pd.Series) -> tuple[np.ndarray, list[go.Bar]]:
     return np.array([*PATTERNS, ""], dtype=object)[code], key
 
 
-def job_polygons(rectangles: pd.DataFrame, classes: ColourClasses, hover: Hover) -> list[go.Scatter | go.Scattergl]:
+def _job_polygons(
+    view: RectanglesInView, classes: ColourClasses, legends: Sequence[dict[str, Any]], hover: Hover
+) -> list[go.Scatter | go.Scattergl]:
     """Return per colour a trace of merged outlines, and one of invisible points, one per job, with the hovers."""
     traces: list[go.Scatter | go.Scattergl] = []
-    for name, colour, rows in _by_class(rectangles, classes):
+    for place, seen in _by_class(view.rectangles, classes):
+        rows, colour = view.rectangles[seen], classes.colours[place]
         # The largest rectangle of each job or piece, in the order of the jobs: similar neighbours make a small page.
         area = (rows["end"] - rows["start"]) * (rows["high"] - rows["low"])
         largest = rows.assign(area=area).sort_values("area", ascending=False, kind="stable")
         apart = ["owner", "said"] if "said" in rows else ["owner"]
         anchor = largest.drop_duplicates(apart).sort_values(apart)
         # The hover point of each outline's job, for the page's filters.
-        point = _shown_apart(anchor).get_indexer(_shown_apart(rows))
+        anchors, keys = (
+            pd.MultiIndex.from_frame(table[apart]) if len(apart) > 1 else pd.Index(table["owner"])
+            for table in (anchor, rows)
+        )
+        point = anchors.get_indexer(keys)
         data, template = hover.of(anchor)
         small = point.astype(np.min_scalar_type(int(point.max(initial=0))))
-        traces.append(overlay_polygons(rows, colour, meta=JOBS, customdata=small, **_legend(name, classes)))
+        traces.append(overlay_polygons(rows, colour, meta=JOBS, customdata=small, **legends[place]))
         traces.append(
             go.Scattergl(
                 x=((anchor["start"] + anchor["end"]) / 2).to_numpy(),
@@ -144,19 +162,19 @@ def job_polygons(rectangles: pd.DataFrame, classes: ColourClasses, hover: Hover)
                 customdata=data,
                 hovertemplate=template,
                 meta=HOVER_POINTS,
-                **(_legend(name, classes) | {"showlegend": False}),
+                **(legends[place] | {"showlegend": False}),
             )
         )
     return traces
 
 
-def job_raster(rectangles: pd.DataFrame, scale: RowScale, canvas: Canvas) -> go.Heatmap:
+def _job_raster(view: RectanglesInView) -> go.Heatmap:
     """Return the busy share of each cell, as a heatmap of at most 400 cells × 1,200 time bins."""
-    per_cell = rows_per_cell(scale)
+    scale, canvas, per_cell = view.run.scale, view.canvas, _rows_per_cell(view)
     rows = math.ceil(scale.height / per_cell)
     x = np.linspace(canvas.start, canvas.end, TIME_BINS + 1)
     y = scale.node_edge[0] + per_cell * np.arange(rows + 1.0)
-    share = busy_fraction(rectangles, x, y)
+    share = busy_fraction(view.rectangles, x, y)
     # The last cell may reach beyond the last row.
     share[-1] *= per_cell / (scale.height - per_cell * (rows - 1))
     # Rounded: seven digits of each shade would be most of the page.
@@ -183,19 +201,19 @@ def job_raster(rectangles: pd.DataFrame, scale: RowScale, canvas: Canvas) -> go.
     )
 
 
-def rows_per_cell(scale: RowScale) -> int:
+def _rows_per_cell(view: RectanglesInView) -> int:
     """Return the whole rows that one cell of a raster stands for."""
-    return max(1, math.ceil(scale.height / MOST_CELLS))
+    return max(1, math.ceil(view.run.scale.height / MOST_CELLS))
 
 
-def raster_note(scale: RowScale, canvas: Canvas, rectangles: int) -> str:
+def raster_note(view: RectanglesInView) -> str:
     """Return a sentence that explains a raster, for the figure."""
-    per_cell = rows_per_cell(scale)
-    units = f"a {scale.unit}" if per_cell == 1 else f"{per_cell} {scale.unit}s"
+    unit, per_cell, canvas = view.run.scale.unit, _rows_per_cell(view), view.canvas
+    units = f"a {unit}" if per_cell == 1 else f"{per_cell} {unit}s"
     each = duration((canvas.end - canvas.start) / TIME_BINS)
     return (
-        f"{number(rectangles)} rectangles, shown together: the shade is the mean busy share of {units} over {each}; "
-        "a narrower x_range shows single jobs"
+        f"{number(len(view.rectangles))} rectangles, shown together: the shade is the mean busy share of {units} over "
+        f"{each}; a narrower window shows single jobs"
     )
 
 
@@ -222,64 +240,66 @@ class PatternedLook:
         return cls(f"guest: {name}", "Guests", 1_900, pattern)
 
 
-def patterned_traces(
-    rectangles: pd.DataFrame,
-    looks: Sequence[PatternedLook],
-    node_names: list[str],
-    scale: RowScale,
-    canvas: Canvas,
-    axis: TimeAxis,
-) -> list[Any]:
-    """Return a trace for each owner of rectangles, of the look at its place; hovers tell where, and from when to when."""
+_STATE_LOOKS = tuple(map(PatternedLook.of_state, SHOWN_STATES))
+
+
+def patterned_traces(view: RectanglesInView, axis: TimeAxis) -> list[Any]:
+    """Return the traces of nodes that cannot work, and of the cores that guests held."""
+    guests = [PatternedLook.of_guest(name) for name in view.run.guest_names]
     traces: list[Any] = []
-    for owner, rows in rectangles.groupby("owner"):
-        look = looks[int(str(owner))]
-        legend = _legend(look.name, look.group) | {"legendrank": look.rank, "opacity": 0.8}
-        colour = look.pattern["fgcolor"]
-        if len(rectangles) > MOST_BARS:
-            traces.append(overlay_polygons(rows, colour, fillpattern=look.pattern, **legend))
+    for rectangles, looks in ((view.states, _STATE_LOOKS), (view.guests, guests)):
+        if rectangles is None or not len(rectangles):
             continue
-        marker = {"color": colour, "line": {"width": 0}, "pattern": look.pattern}
-        times = (axis.texts(rows[name].to_numpy()) for name in ("start", "end"))
-        data = np.array([plotly_text(named_nodes(rows, node_names, scale)), *times], dtype=object).T
-        where = "%{customdata[0]}<br>from %{customdata[1]} to %{customdata[2]}<extra></extra>"
-        said = {"customdata": data, "hovertemplate": f"<b>{plotly_text([look.name])[0]}</b> {where}"}
-        traces.append(overlay_bars(rows, canvas, marker, **said, **legend))
+        for owner, rows in rectangles.groupby("owner"):
+            look = looks[int(str(owner))]
+            [name] = plotly_text([look.name], 18)
+            legend = {"name": name, "legendgroup": f"{look.group}: {look.name}", "showlegend": True}
+            legend |= {"legendrank": look.rank, "opacity": 0.8}
+            colour = look.pattern["fgcolor"]
+            if len(rectangles) > MOST_BARS:
+                traces.append(overlay_polygons(rows, colour, fillpattern=look.pattern, **legend))
+                continue
+            marker = {"color": colour, "line": {"width": 0}, "pattern": look.pattern}
+            times = [axis.texts(rows[side].to_numpy()) for side in ("start", "end")]
+            data = np.array([plotly_text(view.nodes(rows)), *times], dtype=object).T
+            where = "%{customdata[0]}<br>from %{customdata[1]} to %{customdata[2]}<extra></extra>"
+            said = {"customdata": data, "hovertemplate": f"<b>{plotly_text([look.name])[0]}</b> {where}"}
+            traces.append(overlay_bars(rows, view.canvas, marker, **said, **legend))
     return traces
 
 
-def job_labels(
-    rectangles: pd.DataFrame, job_ids: pd.Series, classes: ColourClasses, canvas: Canvas
-) -> list[go.Scatter]:
+def _job_labels(view: RectanglesInView, classes: ColourClasses, legends: Sequence[dict[str, Any]]) -> list[go.Scatter]:
     """Return ids for the largest rectangles with room for them, in traces of their own (texts in bars are slow)."""
+    rectangles, canvas = view.rectangles, view.canvas
     owner = rectangles["owner"].to_numpy()
     width = (rectangles["end"] - rectangles["start"]).to_numpy() * canvas.px_per_s
     tall = (rectangles["high"] - rectangles["low"]).to_numpy() * canvas.px_per_row
     largest = np.argsort(-width * tall, kind="stable")[: 4 * MOST_LABELS]
-    labels = np.array([shortened(str(text), 16) for text in job_ids.iloc[owner[largest]]], dtype=object)
-    room = (tall[largest] >= 12) & (width[largest] >= 7 * np.array([len(text) for text in labels]) + 4)
-    chosen = rectangles.iloc[largest[room][:MOST_LABELS]].assign(label=labels[room][:MOST_LABELS])
+    labels = view.jobs["job_id"].iloc[owner[largest]].astype(str)
+    length = np.minimum(labels.str.len().to_numpy(dtype=float), MOST_CHARACTERS)
+    room = np.flatnonzero((tall[largest] >= 12) & (width[largest] >= 7 * length + 4))[:MOST_LABELS]
+    chosen = rectangles.iloc[largest[room]]
+    texts = np.array(plotly_text(labels.iloc[room], MOST_CHARACTERS), dtype=object)
+    x, y = ((chosen[low] + chosen[high]).to_numpy() / 2 for low, high in (("start", "end"), ("low", "high")))
     return [
         go.Scatter(
-            x=((rows["start"] + rows["end"]) / 2).to_numpy(),
-            y=((rows["low"] + rows["high"]) / 2).to_numpy(),
+            x=x[rows],
+            y=y[rows],
             mode="text",
-            text=plotly_text(rows["label"]),
-            textfont={"size": 11, "color": text_colour(colour)},
+            text=texts[rows],
+            textfont={"size": 11, "color": text_colour(classes.colours[place])},
             hoverinfo="skip",
             meta=LABELS,
-            **(_legend(name, classes) | {"showlegend": False}),
+            **(legends[place] | {"showlegend": False}),
         )
-        for name, colour, rows in _by_class(chosen, classes)
+        for place, rows in _by_class(chosen, classes)
     ]
 
 
-def _by_class(rectangles: pd.DataFrame, classes: ColourClasses) -> list[tuple[str, str, pd.DataFrame]]:
+def _by_class(rectangles: pd.DataFrame, classes: ColourClasses) -> list[tuple[int, np.ndarray]]:
+    """Return the place of each class that rectangles have, and a mask of these."""
     code = classes.code[rectangles["owner"].to_numpy()]
-    return [
-        (classes.names[position], classes.colours[position], rectangles[code == position])
-        for position in np.unique(code).tolist()
-    ]
+    return [(place, code == place) for place in np.unique(code).tolist()]
 
 
 def colour_bar(classes: ColourClasses) -> go.Scatter:
@@ -319,6 +339,7 @@ def colour_bar(classes: ColourClasses) -> go.Scatter:
 
 def class_legend(classes: ColourClasses) -> list[go.Bar]:
     """Return empty traces that are the legend of classes; of a scale, only of the classes beyond its steps."""
+    title = {"text": plotly_text([classes.title])[0]}
     return [
         go.Bar(
             x=[None],
@@ -326,20 +347,21 @@ def class_legend(classes: ColourClasses) -> list[go.Bar]:
             orientation="h",
             marker={"color": colour},
             meta=COLOURS,
-            legendgrouptitle={"text": plotly_text([classes.title])[0]} if not place and not classes.edges else None,
-            **_legend(name, classes),
+            legendgrouptitle=title if not place and not classes.edges else None,
+            **legend,
         )
-        for place, (name, colour) in enumerate(zip(classes.names, classes.colours, strict=True))
+        for place, (legend, colour) in enumerate(zip(_legends(classes), classes.colours, strict=True))
     ]
 
 
-def _legend(name: str, classes: ColourClasses | str) -> dict[str, Any]:
-    if isinstance(classes, str):
-        title, shown = classes, True
-    else:  # a colour bar shows the steps of a scale
-        title, shown = classes.title, name in classes.names[max(0, len(classes.edges) - 1) :]
-    group = f"{title}: {name}"
-    return {"name": plotly_text([shortened(name, 18)])[0], "legendgroup": group, "showlegend": bool(title) and shown}
+def _legends(classes: ColourClasses) -> list[dict[str, Any]]:
+    """Return each class's entry in the legend; a colour bar shows the steps of a scale."""
+    steps = len(classes.edges) - 1 if classes.edges else 0
+    names = zip(plotly_text(classes.names, 18), classes.names, strict=True)
+    return [
+        {"name": text, "legendgroup": f"{classes.title}: {name}", "showlegend": bool(classes.title) and place >= steps}
+        for place, (text, name) in enumerate(names)
+    ]
 
 
 def overlay_bars(rows: pd.DataFrame, canvas: Canvas, marker: dict[str, Any], **more: Any) -> go.Bar:
@@ -382,8 +404,3 @@ def _strung(*corners: np.ndarray) -> np.ndarray:
     and removes an element of the page for each of them: that is three times as slow.
     """
     return np.concatenate([np.column_stack((*corners, corners[0])).ravel(), corners[0][::-1]])
-
-
-def _shown_apart(rows: pd.DataFrame) -> pd.Index:
-    """Return the keys of hover points: jobs, or their pieces."""
-    return pd.MultiIndex.from_frame(rows[["owner", "said"]]) if "said" in rows else pd.Index(rows["owner"])

@@ -24,7 +24,7 @@ from markupsafe import Markup
 from plotly.offline import get_plotlyjs
 
 from analysis.pages.payload import payload
-from analysis.pages.redrawn import carried, without_jobs
+from analysis.pages.redrawn import carried, with_tool
 from cluster_sim.errors import InputError
 from cluster_sim.files.atomic import atomic_path
 
@@ -58,7 +58,8 @@ def figure_html(figure: go.Figure, div_id: str) -> Markup:
     A Gantt chart becomes a tool, with a table of its jobs beside it (:mod:`analysis.gantt_chart.tool`).
     """
     height = figure.layout.height or 450
-    content = figure.to_dict() if carried(figure) is None else without_jobs(figure)
+    tool = carried(figure)
+    content = figure.to_dict() if tool is None else with_tool(figure, tool)
     return piece("figure.html", div=div_id, height=height, data=packed(payload(content)), config=CONFIG)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -12,21 +13,25 @@ JOBS, HOVER_POINTS, LABELS, COLOURS = "jobs", "hover", "labels", "colours"
 _REDRAWN = (JOBS, HOVER_POINTS, LABELS, COLOURS)
 
 
+def carry(figure: go.Figure, make: Callable[[], dict[str, Any]]) -> None:
+    """Let a figure carry the tool that ``make`` returns when a page of the figure is written; its copies have none."""
+    figure._tool = make  # plotly allows attributes that begin so
+
+
 def carried(figure: go.Figure) -> dict[str, Any] | None:
     """Return the tool that a figure carries, if it does."""
-    meta = figure.layout.meta
-    found: dict[str, Any] | None = meta.get("tool") if isinstance(meta, dict) else None
-    return found
+    make: Callable[[], dict[str, Any]] | None = getattr(figure, "_tool", None)
+    return None if make is None else make()
 
 
-def without_jobs(figure: go.Figure) -> dict[str, Any]:
-    """Return a figure that carries the tool, as a dict, without the traces that a page draws itself.
+def with_tool(figure: go.Figure, found: dict[str, Any]) -> dict[str, Any]:
+    """Return a figure and its tool as a dict, without the traces that a page draws itself.
 
     Each layer of the tool has ``at``: before which of the other traces its jobs are drawn. What is filled with patterns
     (``fixed``) stays as it is.
     """
     content: dict[str, Any] = figure.to_dict()
-    found = content["layout"]["meta"]["tool"]
+    content["layout"]["meta"] = {**content["layout"].get("meta", {}), "tool": found}
     if found["fixed"]:
         return content
     content["layout"]["legend"].pop("title", None)  # the page's own legend has the title of the colours of the moment

@@ -6,6 +6,7 @@ left out. The page itself is the template ``report.html``.
 
 from __future__ import annotations
 
+import html
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -19,7 +20,7 @@ from markupsafe import Markup
 from analysis.figures.distributions import arrivals, ecdf
 from analysis.figures.fairness import fairness_index, user_fairness, user_table
 from analysis.figures.timelines import energy_timeline, power_timeline, queue_timeline, utilisation_timeline
-from analysis.gantt_chart.gantt import tool_chart
+from analysis.gantt_chart.gantt import gantt
 from analysis.gantt_chart.layout import deciders_of, run_title
 from analysis.gantt_chart.options import RunsOptions
 from analysis.gantt_chart.rectangles import time_window
@@ -156,8 +157,8 @@ def write_gantt(figure: go.Figure | Result, path: str | Path, **options: Any) ->
     ``options`` go to :func:`analysis.gantt` when a run is given. Raises InputError when the file cannot be
     written.
     """
-    chart = figure if isinstance(figure, go.Figure) else tool_chart(figure, **options)
-    heading = "Gantt chart" if isinstance(figure, go.Figure) else run_title(figure)
+    chart = figure if isinstance(figure, go.Figure) else gantt(figure, **options)
+    heading = html.unescape(chart.layout.title.text or "Gantt chart")
     return write_whole(path, page(heading, figures_html([chart])))
 
 
@@ -233,9 +234,9 @@ def _summary(runs: Mapping[str, Result], replications: pd.DataFrame | None) -> S
 def _schedules(runs: Mapping[str, Result], figures: Figures, options: dict[str, Any]) -> dict[str, Section]:
     """Return the charts of the runs: one chart, with what differs marked, if they are of the same jobs."""
     if 2 <= len(runs) <= MOST_RUNS and options.keys() <= _OF_SEVERAL and same_jobs(runs):
-        chart = gantt_runs(runs, carry=True, other_jobs=True, **options)  # same_jobs has just looked at them
+        chart = gantt_runs(runs, other_jobs=True, **options)  # same_jobs has just looked at them
         return {"Schedules": Section(figures=[figures.html(chart)])}
-    charts = [tool_chart(result, **options) for result in runs.values()]
+    charts = [gantt(result, **options) for result in runs.values()]
     # All have the same room at the right, so that equal times stand above each other.
     room = max(chart.layout.margin.r for chart in charts)
     # The prefix keeps a run whose name is that of a section apart.

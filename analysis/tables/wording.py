@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import html
+import math
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 
 from cluster_sim.workload.fields import label_of as label_of
 from cluster_sim.workload.fields import unit_of as unit_of
@@ -14,12 +16,16 @@ def change(reduction: float) -> str:
     return f"{abs(reduction):.2f} % {'more' if reduction <= -0.005 else 'less'}"  # never 0.00 % more
 
 
-def plotly_text(texts: Iterable[object]) -> list[str]:
+def plotly_text(texts: Iterable[object], limit: float = math.inf) -> list[str]:
     """Return foreign text made safe for labels and hovers, in which plotly reads a few HTML tags (links among them).
 
-    Quotes stay: plotly decodes ``&lt; &gt; &amp;`` after it has looked for tags, but does not know ``&quot;``.
+    Texts longer than ``limit`` are :func:`shortened`. Quotes stay: plotly decodes ``&lt; &gt; &amp;`` after it has looked
+    for tags, but does not know ``&quot;``.
     """
-    return [html.escape(str(text), quote=False) for text in texts]
+    written: Iterable[str] = map(str, texts)
+    if limit < math.inf:
+        written = [text if len(text) <= limit else f"{text[: int(limit) - 1]}…" for text in written]
+    return list(map(partial(html.escape, quote=False), written))
 
 
 def shortened(text: str, limit: int = 60) -> str:

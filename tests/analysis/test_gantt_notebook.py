@@ -45,7 +45,7 @@ def test_the_range_is_in_the_unit_of_the_axis(many: Many) -> None:
     """Minutes 1 to 2 are seconds 60 to 120."""
     zoom = GanttZoom(many(200, 10), time_unit="min")
     zoom.zoomed(None, [1.0, 2.0])
-    jobs = zoom.windows.held.jobs
+    jobs = zoom.windows.rectangles.jobs
     inside = jobs[(jobs["finish_time"] >= 60.0) & (jobs["start_time"] <= 120.0)]
     assert drawn(zoom) == set(inside["job_id"])
 

@@ -16,9 +16,10 @@ import pytest
 from analysis import GanttWindows, gantt, gantt_by_job, gantt_runs, topology, window, write_gantt
 from analysis.figures.palette import SCALE, by_number
 from analysis.figures.topology_chart import load_at, states_at
-from analysis.gantt_chart.chart_data import HeldRectangles
 from analysis.gantt_chart.options import PANELS
+from analysis.gantt_chart.rectangles import RunRectangles
 from analysis.gantt_chart.runs_chart import differences
+from analysis.pages.redrawn import carried
 from cluster_sim import Platform, Simulation, Workload, make_power_policy, make_scheduler
 from cluster_sim.errors import InputError, SpecError
 from cluster_sim.platform import PowerTransitions
@@ -90,7 +91,7 @@ def test_speedup_under_contention_by_hand() -> None:
         ("a", "cluster0.node0", "processor0", 0, 0, 0.0, 20.0),
         ("b", "cluster0.node0", "processor0", 1, 1, 0.0, 10.0),
     ]
-    assert HeldRectangles.of(make_result(platform, held), "auto", workload).jobs["speedup"].tolist() == pytest.approx(
+    assert RunRectangles.of(make_result(platform, held), "auto", workload).jobs["speedup"].tolist() == pytest.approx(
         [0.5, 1.0]
     )
 
@@ -296,7 +297,7 @@ def test_rows_are_for_thousands_of_jobs(many: Callable[[int, int], FakeResult]) 
 def test_runs_share_an_axis_and_differences_are_marked() -> None:
     """FCFS starts small at 150 s, EASY at 20 s: 130 s earlier; every job is drawn once in each run."""
     first, second = a_run("fcfs")[1], a_run("easy")[1]
-    table = differences(HeldRectangles.of(first), HeldRectangles.of(second)).set_index("job_id")
+    table = differences(RunRectangles.of(first), RunRectangles.of(second)).set_index("job_id")
     assert table.loc["small"].tolist() == [-130.0, "earlier"]
     assert table["kind"].tolist() == ["same", "same", "earlier"]
     figure = gantt_runs({"fcfs": first, "easy": second})
@@ -341,7 +342,7 @@ def test_core_time_is_what_jobs_had() -> None:
     }
     platform = Platform.homogeneous(nodes=1, cores=4)
     told = [
-        gantt(Simulation(platform, Workload(jobs), make_scheduler(name)).run()).layout.meta["tool"]["layers"][0]["jobs"]
+        carried(gantt(Simulation(platform, Workload(jobs), make_scheduler(name)).run()))["layers"][0]["jobs"]
         for name in ("moldable", "fcfs")
     ]
     assert told[0]["later"]["core_s"]["values"].tolist() == [200.0]

@@ -25,8 +25,8 @@ def test_platforms_of_any_size_have_rows() -> None:
     """A hundred thousand nodes are an array, and a core's place is right at its end."""
     scale = RowScale.of(Platform.homogeneous(nodes=100_000, cores=4))
     assert scale.height == 100_000
-    assert scale.low(np.array([399_999])) == 99_999.25
-    assert scale.high(np.array([399_999])) == 99_999.5
+    low, high = scale.extent(np.array([399_999]), np.array([399_999]))
+    assert (low.tolist(), high.tolist()) == ([99_999.25], [99_999.5])
 
 
 def test_merging_keeps_the_area(small: FakeResult) -> None:

@@ -63,8 +63,8 @@ def gantt(
     The page is interactive, needs nothing else and works offline. --view steps goes through the scheduler's decisions,
     forwards and backwards, each with its reason if the run was to --explain, the queue and the nodes.
     """
+    from analysis import gantt as chart_of
     from analysis import gantt_by_job, gantt_runs, write_animation, write_gantt
-    from analysis.gantt_chart.gantt import tool_chart
     from analysis.gantt_chart.options import JobRowsOptions
     from analysis.gantt_chart.rectangles import time_window
     from cluster_sim.records.result import Result
@@ -91,12 +91,12 @@ def gantt(
         own = options.keys() & options_of(JobRowsOptions).keys()
         figure = gantt_by_job(_only(results, view), **{name: options[name] for name in own})
     elif len(results) == 1:
-        figure = tool_chart(_only(results, view), **options)
+        figure = chart_of(_only(results, view), **options)
     else:
         for name in ("pattern_by", "slider"):
             if options.pop(name):
                 raise InputError(f"gantt, --{name.replace('_', '-')}", "one DIR", f"{len(results)}")
-        figure = gantt_runs(results, carry=True, **options)
+        figure = gantt_runs(results, **options)
     click.echo(f"The chart is {write_gantt(figure, out or folder / 'gantt.html')}")
 
 
