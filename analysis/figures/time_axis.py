@@ -59,9 +59,9 @@ def round_ticks(start: float, end: float, most: int = MOST_TICKS) -> tuple[list[
     step = next(each for each in (*_STEPS, *longer) if each >= span)
     places = [round(place * step, 6) for place in range(math.ceil(start / step), math.floor(end / step) + 1)]
     if end <= PLAIN_SECONDS:
-        return places, [f"{text} s" for text in numbers(places, 9)]
+        return places, list(map("{} s".format, numbers(places, 9)))
     if step >= 60 and end <= 3 * 3_600:
-        return places, [f"{text} min" for text in numbers(np.array(places) / 60)]
+        return places, list(map("{} min".format, numbers(np.array(places) / 60)))
     return places, [_tick(place, step, first=number == 0) for number, place in enumerate(places)]
 
 

@@ -20,7 +20,7 @@ from analysis.figures.time_axis import TimeAxis, TimeUnit, start_date_of
 from analysis.tables.run_metrics import Runs, named_runs
 from analysis.tables.series import OTHER_NODES, PowerBy, energy_table, power_table, queue_table, utilisation_table
 from analysis.tables.wording import plotly_text
-from cluster_sim.amounts import duration, energies, number
+from cluster_sim.amounts import duration, energies
 from cluster_sim.errors import SpecError
 from cluster_sim.machine.core_ranges import Holds
 from cluster_sim.records.result import Result
@@ -28,6 +28,10 @@ from cluster_sim.records.result import Result
 MOST_POINTS = 20_000
 COARSE_BINS = 4_000
 BAND, MEAN = "range", ", mean of "
+IDLE = "idle while jobs wait"
+
+Steps = tuple[np.ndarray, np.ndarray]
+"""Times (s) and the values from then on."""
 
 
 def power_timeline(
@@ -196,9 +200,30 @@ def capacity_trace(cores: int, start: float, end: float) -> go.Scatter:
         mode="lines",
         line={"color": CAPACITY, "width": 1.2, "dash": "dash"},
         name="capacity",
-        hovertemplate=f"capacity: {number(cores)} cores<extra></extra>",
+        hovertemplate=f"capacity: {cores:,} cores<extra></extra>",
         showlegend=False,
     )
+
+
+def idle_trace(busy: Steps, pending: Steps, cores: int, colour: str) -> list[go.Scatter]:
+    """Return the area between the busy cores and the line before it, the capacity, while jobs wait; none if none waits.
+
+    With many steps it shows means, as its name says.
+    """
+    time = np.union1d(busy[0], pending[0])
+    held, waiting = (np.append(0.0, value)[np.searchsorted(at, time, side="right")] for at, value in (busy, pending))
+    if not (idle := (waiting > 0) & (held < cores)).any():
+        return []
+    level, name = np.where(idle, held, float(cores)), IDLE
+    if len(time) > MOST_POINTS:
+        time, level = coarsened(time, level, COARSE_BINS)
+        name += f"{MEAN}{duration(time[1] - time[0])}"
+    look = {
+        "line": {"shape": "hv", "width": 0, "color": colour},
+        "fill": "tonexty",
+        "fillcolor": transparent(colour, 0.5),
+    }
+    return [go.Scatter(x=time, y=level, mode="lines", name=name, hoverinfo="skip", legendrank=2_400, meta=IDLE, **look)]
 
 
 def cap_traces(result: Result, end: float) -> list[go.Scatter]:

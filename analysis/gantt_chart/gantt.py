@@ -14,8 +14,9 @@ from analysis.gantt_chart.hover import Hover, hover_of
 from analysis.gantt_chart.layout import LEAST_ROOM_PX, MARGIN, WIDTH_PX, add_slider, lay_out, put_head
 from analysis.gantt_chart.options import GanttOptions
 from analysis.gantt_chart.overlays import piece_traces, reservation_traces
-from analysis.gantt_chart.panels import GAP_PX, PANEL_PX, carried_steps, named_means, panel_curves
-from analysis.gantt_chart.rectangles import RectanglesInView, RunRectangles, time_window
+from analysis.gantt_chart.panels import GAP_PX, PANEL_PX, carried_steps, panel_axes, panel_curves
+from analysis.gantt_chart.rectangles import RectanglesInView, RunRectangles
+from analysis.gantt_chart.still import still
 from analysis.gantt_chart.tool import tool
 from analysis.gantt_chart.traces import (
     MOST_BARS,
@@ -51,38 +52,39 @@ def gantt(result: Result, options: GanttOptions) -> go.Figure:
 def drawn(run: RunRectangles, options: GanttOptions) -> go.Figure:
     """Return the chart of a run's rectangles. A page of it is a tool (:mod:`analysis.gantt_chart.tool`)."""
     lower, pattern_by = options.panels, options.pattern_by
-    window = options.x_range or time_window(run.result)
+    window = options.x_range or run.window
     axis = TimeAxis.of(options.time_unit, window, options.start_date or run.start_date)
     height_px = options.height or int(np.clip(600 + 4 * run.scale.height, 640, 860)) + 110 * max(0, len(lower) - 2)
     below = len(lower) * (PANEL_PX + GAP_PX)
     inner = max(height_px - MARGIN["t"] - MARGIN["b"], LEAST_ROOM_PX + below)
     view = RectanglesInView.of(run, window, WIDTH_PX, inner - below, part=options.x_range is not None)
+    classes = view.classes(options.colour_by)
     how = chosen_drawing(options.drawing, len(view.rectangles))
     if pattern_by is not None:
         if pattern_by not in run.jobs:
             raise SpecError("pattern_by", f"one of the columns {', '.join(map(str, run.jobs.columns))}", pattern_by)
         if how != "bars":
             raise SpecError("pattern_by", f"drawing bars, as for up to {number(MOST_BARS)} rectangles", how)
-    classes = view.classes(options.colour_by)
-    curves = panel_curves(lower, view)
-    means = [name for name, traces in curves.items() if named_means(traces, name)]
+    curves, axes = panel_curves(lower, view), panel_axes(lower, view)
     hover = hover_of(view, axis) if how != "raster" else None
     figure = go.Figure()
     draw_rows(figure, view, classes, how, axis, hover, labels=options.labels, pattern_by=pattern_by)
     if options.reservations and how != "raster":
         figure.add_traces(reservation_traces(view, axis))
-    figure.add_traces(
-        [trace.update(yaxis=f"y{place}") for place, traces in enumerate(curves.values(), start=2) for trace in traces]
-    )
-    lay_out(figure, [view], lower, inner, axis)
-    put_head(figure, view, how, options.title, axis)
+    for place, traces in enumerate(curves.values(), start=2):
+        for trace in traces:
+            figure.add_trace(trace.update(yaxis=f"y{place}"))
+    lay_out(figure, [view], axes, inner, axis)
+    notes = put_head(figure, view, how, options.title, axis)
     if options.slider:
         add_slider(figure, len(lower), inner)
     axis.convert(figure)
 
     def page_data() -> dict[str, Any]:
-        steps = [each for name in means for each in carried_steps(name, view, name)]
-        return tool([view], [hover], axis, options.colour_by, steps) | {"fixed": pattern_by is not None}
+        steps = [each for name, (curve, *_) in curves.items() if curve.uid for each in carried_steps(name, view, name)]
+        found = tool([view], [hover], axis, options.colour_by, steps)
+        picture = still(figure, [view.all_together()], found, axis)
+        return found | {"fixed": pattern_by is not None, "notes": notes, "still": picture}
 
     carry(figure, page_data)
     return figure

@@ -112,7 +112,7 @@ def job_hover(
     """
     table = _Table()
     named = [name for name in _LOOKED_UP if name in jobs and (jobs[name].fillna("") != "").any()]
-    foreign = {"job": jobs["job_id"].tolist(), "places": places, **({} if why is None else {"why": why})}
+    foreign: dict[str, Sequence[str]] = {"job": jobs["job_id"].tolist(), "places": places}
     if "state" in jobs:
         foreign["state"] = jobs["state"].astype(str).tolist()
         if "reason" in jobs:
@@ -121,6 +121,7 @@ def job_hover(
     for name in named:
         foreign[name] = [shortened(text) if text else "not given" for text in jobs[name].fillna("").astype(str)]
     texts = plotly_text([text for column in foreign.values() for text in column])
+    because = None if why is None else plotly_text(why, REASON_LENGTH)
     safe = dict(zip(foreign, _parts(texts, len(foreign)), strict=True))
     lines = [f"<b>job {table.placed(safe['job'])}</b>"]
     if "state" in jobs:
@@ -128,8 +129,8 @@ def job_hover(
     lines.append(" · ".join([f"{name} {table.placed(safe[name], name)}" for name in named]))
     lines += _told(jobs, axis or TimeAxis(), table)
     lines.append("on " + table.said(safe["places"]))
-    if why is not None:
-        lines.append("why " + table.placed(safe["why"]))
+    if because is not None:
+        lines.append("why " + table.placed(because))
     if remarks is not None:
         lines.append(table.said(remarks))
     return Hover("<br>".join(filter(None, lines)) + "<extra></extra>", table.data(), table.names)
@@ -166,11 +167,17 @@ def _told(jobs: pd.DataFrame, axis: TimeAxis, table: _Table) -> list[str]:
     """Return the lines about quantities; all amounts of a kind become texts at once."""
     known = [[quantity for quantity in line if quantity.column in jobs] for line in _LINES]
     texts: dict[str, Sequence[Any]] = {}
-    for kind, worded in (("time", axis.texts), ("duration", axis.durations), ("energy", energies)):
-        columns = [quantity.column for line in known for quantity in line if quantity.kind == kind]
-        if columns:
-            words = worded(np.concatenate([jobs[column].to_numpy(dtype=float) for column in columns]))
-            texts |= zip(columns, _parts(words, len(columns)), strict=True)
+    columns = {
+        kind: [quantity.column for line in known for quantity in line if quantity.kind == kind]
+        for kind in ("time", "duration", "energy")
+    }
+    time, length, joules = (
+        np.concatenate([np.zeros(0), *(jobs[column].to_numpy(dtype=float) for column in columns[kind])])
+        for kind in columns
+    )
+    words = axis.texts(time), axis.durations(length), energies(joules)
+    for named, worded in zip(columns.values(), words, strict=True):
+        texts |= zip(named, _parts(worded, len(named)), strict=True)
     if "requested_time" in jobs:  # infinite: the job has no time limit
         limits = zip(jobs["requested_time"].tolist(), texts["requested_time"], strict=True)
         texts["requested_time"] = ["nothing" if value == np.inf else text for value, text in limits]
@@ -239,7 +246,7 @@ def reasons(result: Result, job_ids: pd.Series, waited: Sequence[str] | None) ->
     found = []
     for job, because in zip(job_ids.tolist(), waited, strict=True):
         text = said.get(job) or (f"waited: {because}" if because else NOTHING)
-        found.append(shortened(text, REASON_LENGTH))
+        found.append(text)
     return found
 
 

@@ -18,6 +18,7 @@ from analysis.gantt_chart.hover import Hover, job_hover, last_reasons, place_tex
 from analysis.gantt_chart.layout import run_title, style, time_axis_layout
 from analysis.gantt_chart.options import JobRowsOptions
 from analysis.gantt_chart.rectangles import time_window
+from analysis.gantt_chart.still import still
 from analysis.gantt_chart.tool import row_tool
 from analysis.gantt_chart.traces import MOST_BARS
 from analysis.pages.redrawn import JOBS, carry
@@ -84,7 +85,13 @@ def gantt_by_job(result: Result, options: JobRowsOptions) -> go.Figure:
     _name_groups(figure, rows)
     axis.convert(figure)
     spans = _spans(rows, jobs, window[1], spells)
-    carry(figure, lambda: row_tool(jobs, hover, axis, options.colour_by, names, spans))
+
+    def page_data() -> dict[str, Any]:
+        found = row_tool(jobs, hover, axis, options.colour_by, names, spans)
+        table = pd.DataFrame(spans | {"low": spans["owner"] - 0.36, "high": spans["owner"] + 0.36})
+        return found | {"still": still(figure, [table], found, axis)}
+
+    carry(figure, page_data)
     return figure
 
 

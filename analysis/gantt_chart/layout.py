@@ -11,7 +11,7 @@ import plotly.graph_objects as go
 from analysis.figures.figure_style import AXIS, GRID, LOOK
 from analysis.figures.time_axis import TimeAxis
 from analysis.figures.timelines import MEAN
-from analysis.gantt_chart.panels import GAP_PX, PANEL_PX, panel_axes
+from analysis.gantt_chart.panels import GAP_PX, PANEL_PX
 from analysis.gantt_chart.rectangles import RectanglesInView
 from analysis.gantt_chart.traces import raster_note
 from analysis.pages.redrawn import LABELS
@@ -34,20 +34,19 @@ MOST_NAMED = 64  # nodes of one core that are named; beyond, their axis has numb
 def lay_out(
     figure: go.Figure,
     views: Sequence[RectanglesInView],
-    lower: Sequence[str],
+    panels: Sequence[dict[str, Any]],
     inner: float,
     axis: TimeAxis,
     names: Sequence[str] = (),
 ) -> None:
-    """Set the axes of the rows of each view, which ``names`` name if there are several, and of the panels under them."""
+    """Set the axes of the rows of each view, which ``names`` name if there are several, and of the ``panels`` under them."""
     style(figure, inner)
     canvas = views[0].canvas
     pad = 0.004 * (canvas.end - canvas.start)
-    domains = stacked_domains([view.canvas.height_px for view in views], len(lower), inner)
+    domains = stacked_domains([view.canvas.height_px for view in views], len(panels), inner)
     window = canvas.start - pad, canvas.end + pad
     figure.update_layout(xaxis=time_axis_layout(axis, window, y_axis(len(domains))))
     edges = views[0].run.scale.node_edge
-    panels = panel_axes(lower, views[0])
     rows = [row_axis(view) for view in views]
     short = plotly_text(shortened_apart(names, 30)) if names else []
     for place, (settings, domain) in enumerate(zip([*rows, *panels], domains, strict=True), start=1):
@@ -122,11 +121,12 @@ def style(figure: go.Figure, inner: float) -> None:
 
 def time_axis_layout(axis: TimeAxis, window: tuple[float, float], anchor: str) -> dict[str, Any]:
     """Return the x axis that all panels share, drawn under the panel of ``anchor``; ``window`` in s."""
+    places = axis.places(np.array(window)).tolist()
     return (
         AXIS
         | axis.layout(window)
         | {
-            "range": axis.places(np.array(window)).tolist(),
+            "range": places,
             "anchor": anchor,
             # The line under the mouse runs through all panels.
             "showspikes": True,
@@ -173,28 +173,28 @@ def put_heading(figure: go.Figure, title: str, notes: Sequence[str]) -> None:
     )
 
 
-def put_head(figure: go.Figure, view: RectanglesInView, how: str, title: str | None, axis: TimeAxis) -> None:
-    """Write the heading: title, number of jobs, makespan; and draw lines between the nodes."""
+def put_head(figure: go.Figure, view: RectanglesInView, how: str, title: str | None, axis: TimeAxis) -> list[str]:
+    """Write the heading: title, number of jobs, makespan; and draw lines between the nodes.
+
+    Returns the notes that hold for every part of the chart; pages make the others of what they draw.
+    """
     result, ran = view.run.result, len(view.jobs)
     if not ran:
         text = "no job ran" + (" in this window" if view.outside else "")
         middle = sum(figure.layout.yaxis.domain) / 2
         figure.add_annotation(text=text, x=0.5, y=middle, xref="paper", yref="paper", showarrow=False)
-    notes = [f"{number(ran)} {'job' if ran == 1 else 'jobs'}"]
-    if view.outside:
-        notes[0] += f" in this window, {number(view.outside)} outside it"
-    jobs = result.jobs
+    jobs, notes = result.jobs, []
     finished = jobs[jobs["start_time"].notna() & jobs["finish_time"].notna()]
     if len(finished):
-        makespan = finished["finish_time"].max() - jobs["submit_time"].min()
-        notes.append(f"makespan {axis.durations(makespan)[0]}")
+        makespan = axis.durations(finished["finish_time"].max() - jobs["submit_time"].min())[0]
+        notes.append(f"makespan {makespan}")
     never = jobs[jobs["start_time"].isna()]
     if len(never):
         counts = never["state"].value_counts()
         notes.append("never started: " + listing([f"{number(n)} {state}" for state, n in counts.items()]))
-    if how == "raster":
-        notes.append(raster_note(view))
-    put_heading(figure, title or run_title(result), notes + means_note(figure))
+    count = f"{number(ran)} {'job' if ran == 1 else 'jobs'}"
+    outside = f" in this window, {number(view.outside)} outside it" if view.outside else ""
+    drawn = [raster_note(view)] if how == "raster" else []
     edges = view.run.scale.node_edge[1:-1]
     if result.platform.core_count > result.platform.node_count and len(edges) <= 64:
         # One path for all separators: a shape each would be slow.
@@ -202,6 +202,8 @@ def put_head(figure: go.Figure, view: RectanglesInView, how: str, title: str | N
         figure.add_shape(
             type="path", path=path, xref="paper", yref="y", layer="below", line={"color": GRID, "width": 1}
         )
+    put_heading(figure, title or run_title(result), [count + outside, *notes, *drawn, *means_note(figure)])
+    return [f"{number(view.outside)} outside this window", *notes] if view.outside else notes
 
 
 def run_title(result: Result) -> str:

@@ -43,10 +43,10 @@ class JobRowsOptions(OptionModel):
     ] = None
 
     def __post_init__(self) -> None:
-        super().__post_init__()
         _require(self, "colour_by", isinstance(self.colour_by, str) or callable(self.colour_by), "a name or a function")
         is_date = self.start_date is None or isinstance(self.start_date, StartDate)
         _require(self, "start_date", is_date, "a date and time, as a text or a datetime")
+        super().__post_init__()
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,7 +68,6 @@ class _RowsOptions(JobRowsOptions):
     workload: Annotated[Workload | None, Doc("the run's workload: it gives the jobs' speedups, and the date")] = None
 
     def __post_init__(self) -> None:
-        super().__post_init__()
         if self.x_range is not None:
             try:
                 begin, end = map(float, self.x_range)
@@ -77,6 +76,7 @@ class _RowsOptions(JobRowsOptions):
             else:
                 object.__setattr__(self, "x_range", (begin, end))
         _require(self, "workload", self.workload is None or isinstance(self.workload, Workload), "a Workload")
+        super().__post_init__()
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,16 +11,16 @@ from analysis.figures.palette import BUSY, POWER
 from analysis.figures.timelines import (
     MEAN,
     MOST_POINTS,
+    Steps,
     busy_cores,
     cap_traces,
     capacity_trace,
+    idle_trace,
     power_timeline,
     step_traces,
 )
 from analysis.gantt_chart.rectangles import RectanglesInView
 
-Steps = tuple[np.ndarray, np.ndarray]
-"""Times (s) and the values from then on."""
 QUEUE = "#CC79A7"
 PANEL_PX, GAP_PX = 84, 34
 MOST_STEPS = 500_000
@@ -28,11 +28,11 @@ MOST_STEPS = 500_000
 
 
 def panel_curves(names: Sequence[str], view: RectanglesInView) -> dict[str, list[Any]]:
-    """Return the curves of each panel."""
+    """Return the curves of each panel; those of means have a ``uid``, the panel's name, by which pages know them."""
     canvas, run = view.canvas, view.run
-    begin, end = canvas.start, max(canvas.end, run.until)
+    begin, end, cores = canvas.start, max(canvas.end, run.until), run.result.platform.core_count
     busy = busy_name(view)
-    steps = {name: _steps(name, view) for name in names if name != "power-by-state"}
+    steps = _steps(names, view)
     curves: dict[str, list[Any]] = {}
     for name in names:
         if name == "power-by-state":
@@ -46,9 +46,15 @@ def panel_curves(names: Sequence[str], view: RectanglesInView) -> dict[str, list
             curves[name] += cap_traces(run.result, end)
         elif name == "busy":
             curves[name] = step_traces(time, value, name=busy, said="%{y:,.4~g} cores", colour=BUSY)
-            curves[name].append(capacity_trace(run.result.platform.core_count, begin, end))
+            curves[name].append(capacity_trace(cores, begin, end))
+            if "queue" in steps and run.guests is None:  # their cores are not idle
+                curves[name] += idle_trace(steps[name], steps["queue"], cores, QUEUE)
         else:
             curves[name] = step_traces(time, value, name="pending jobs", said="%{y:,.4~g}", colour=QUEUE)
+    for name, traces in curves.items():
+        if MEAN in traces[0].name and name != "power-by-state":
+            for trace, part in zip(traces, ("", " low", " high"), strict=False):
+                trace.uid = name + part
     return curves
 
 
@@ -73,40 +79,34 @@ def panel_axes(names: Sequence[str], view: RectanglesInView) -> list[dict[str, A
     return [{"nticks": 5, "anchor": "x"} | known.get(name, power) for name in names]
 
 
-def named_means(traces: Sequence[Any], uid: str) -> bool:
-    """Return whether ``traces`` show means of a curve, and give it and its band's edges ``uid``, by which pages know them."""
-    if not traces or MEAN not in traces[0].name or traces[0].stackgroup:
-        return False
-    for trace, part in zip(traces, ("", " low", " high"), strict=False):
-        trace.uid = uid + part
-    return True
-
-
 def carried_steps(name: str, view: RectanglesInView, uid: str) -> list[dict[str, Any]]:
     """Return all steps of a panel's curve of means for a page, to the thousandth, if they are not too many."""
-    time, value = _steps(name, view)
+    time, value = _steps([name], view)[name]
     later = {"time": np.round(time, 3), "value": np.round(value, 3)}
     return [{"uid": uid, "later": later}] if len(time) <= MOST_STEPS else []
 
 
-def _steps(name: str, view: RectanglesInView) -> Steps:
-    """Return the steps of a panel's curve; of a part of a run with very many steps, only the steps in view."""
-    canvas = view.canvas
-    if name == "busy":
-        used = view.run.used
-        if view.part and len(used.start) > MOST_POINTS:
-            used = used.where((used.end >= canvas.start) & (used.start <= canvas.end))
-        return busy_cores(used)
-    result = view.run.result
-    table, column = (result.power, "watts") if name == "power" else (getattr(result, "queue", None), "pending")
-    if table is None:
-        return np.zeros(0), np.zeros(0)
-    time, value = table["time"].to_numpy(dtype=float), table[column].to_numpy(dtype=float)
-    if not view.part or len(time) <= MOST_POINTS:
-        return time, value
-    first = max(int(np.searchsorted(time, canvas.start, side="right")) - 1, 0)
-    last = int(np.searchsorted(time, canvas.end, side="right"))
-    return time[first : last + 1], value[first : last + 1]
+def _steps(names: Sequence[str], view: RectanglesInView) -> dict[str, Steps]:
+    """Return the steps of each panel's curve; of a part of a run with very many steps, only the steps in view."""
+    run, start, end = view.run, view.canvas.start, view.canvas.end
+    tables = {"power": ("power", "watts"), "queue": ("queue", "pending")}
+    found: dict[str, Steps] = {}
+    for name in names:
+        if name == "busy":
+            used = run.used
+            if view.part and len(used.start) > MOST_POINTS:
+                used = used.where((used.end >= start) & (used.start <= end))
+            found[name] = busy_cores(used)
+        elif name in tables:
+            attribute, column = tables[name]
+            table = getattr(run.result, attribute, None)
+            time, value = (np.zeros(0) if table is None else table[each].to_numpy(float) for each in ("time", column))
+            if view.part and len(time) > MOST_POINTS:
+                first = max(int(np.searchsorted(time, start, side="right")) - 1, 0)
+                seen = slice(first, int(np.searchsorted(time, end, side="right")) + 1)
+                time, value = time[seen], value[seen]
+            found[name] = time, value
+    return found
 
 
 def busy_name(view: RectanglesInView) -> str:

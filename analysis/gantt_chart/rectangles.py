@@ -144,6 +144,7 @@ class RunRectangles:
     rectangles: pd.DataFrame
     states: pd.DataFrame
     until: float
+    window: tuple[float, float]  #: Of the whole run, s: :func:`time_window`.
     start_date: datetime.datetime | None  #: At simulated second 0, if the workload says it.
     guests: pd.DataFrame | None = None  #: Their rectangles, if there were any; owner is the place in the names.
     guest_names: Sequence[str] = ()
@@ -176,6 +177,7 @@ class RunRectangles:
             rectangles,
             state_rectangles(states, result.platform, scale, until),
             until,
+            time_window(result),
             start_date_of(result, workload),
             guest_rectangles(cores, scale) if cores.guests else None,
             cores.guests,
@@ -225,6 +227,11 @@ class RectanglesInView:
         """Return the node of each of ``rectangles``, or its first and last node."""
         names = self.run.result.platform.node_names()
         return self.run.scale.nodes(rectangles["first_core"].to_numpy(), rectangles["last_core"].to_numpy(), names)
+
+    def all_together(self) -> pd.DataFrame:
+        """Return the rectangles of jobs, and those of guests and nodes that cannot work with the owner -1."""
+        others = [table.assign(owner=-1) for table in (self.states, self.guests) if table is not None and len(table)]
+        return pd.concat([*others, self.rectangles], ignore_index=True) if others else self.rectangles
 
     def lost_work(self) -> pd.DataFrame:
         """Return rectangles over the work that attempts lost: since their last checkpoint, or their beginning."""

@@ -22,10 +22,11 @@ from analysis.gantt_chart.panels import (
     GAP_PX,
     PANEL_PX,
     carried_steps,
-    named_means,
+    panel_axes,
     panel_curves,
 )
 from analysis.gantt_chart.rectangles import RectanglesInView, RunRectangles, time_window
+from analysis.gantt_chart.still import still
 from analysis.gantt_chart.tool import compared, tool
 from analysis.gantt_chart.traces import chosen_drawing, raster_note
 from analysis.pages.redrawn import carry
@@ -80,7 +81,7 @@ def gantt_runs(results: Mapping[str, Result], options: RunsOptions) -> go.Figure
     means: list[tuple[str, RectanglesInView, str]] = []
     for place, name in enumerate(lower, start=len(runs) + 1):
         figure.add_traces(_lines(name, by_run, f"y{place}", name == lower[0], means))
-    lay_out(figure, views, lower, inner, axis, list(runs))
+    lay_out(figure, views, panel_axes(lower, views[0]), inner, axis, list(runs))
     notes = [_note(name, view, how) for name, view, how in zip(runs, views, hows, strict=True)]
     put_heading(figure, options.title or " vs ".join(runs), notes + means_note(figure))
     axis.convert(figure)
@@ -88,7 +89,8 @@ def gantt_runs(results: Mapping[str, Result], options: RunsOptions) -> go.Figure
     def page_data() -> dict[str, Any]:
         steps = [each for mean in means for each in carried_steps(*mean)]
         tables = compared([each.jobs for each in rectangles], moved)
-        return tool(views, hovers, axis, options.colour_by, steps, list(runs), tables)
+        found = tool(views, hovers, axis, options.colour_by, steps, list(runs), tables)
+        return found | {"still": still(figure, [view.all_together() for view in views], found, axis)}
 
     carry(figure, page_data)
     return figure
@@ -249,7 +251,10 @@ def _lines(
         lines.append(curve.update(fill="none", line=style_, hovertemplate=hover, **said, **group))
         bands = [trace for trace in others if trace.meta == BAND]
         lines += [trace.update(line_color=colour, fillcolor=transparent(colour, 0.2), **group) for trace in bands]
-        if named_means([curve, *bands], uid := f"{name} of {run}"):
+        if mean:
+            uid = f"{name} of {run}"
+            for trace in (curve, *bands):
+                trace.uid = uid + trace.uid.removeprefix(name)
             means.append((name, view, uid))
     return lines
 

@@ -79,6 +79,7 @@ def tool(
             )
         ],
         "fixed": False,
+        "notes": [],
         "curves": list(curves),
     }
 

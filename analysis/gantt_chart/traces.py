@@ -34,7 +34,8 @@ from cluster_sim.amounts import duration, number
 GUEST_COLOUR = "#8A8A8A"
 MOST_BARS = 5_000
 MOST_POLYGONS = 100_000
-MOST_LABELS, MOST_CHARACTERS = 200, 16
+MOST_LABELS = 200
+MOST_CHARACTERS, MOST_OF_NAME = 16, 18  # of a job's id, and of an entry in the legend
 MOST_OUTLINED = 2_000
 MOST_CELLS, TIME_BINS = 400, 1_200
 
@@ -65,14 +66,16 @@ def job_traces(
         return []
     if hover is None:
         return [_job_raster(view)]
-    legends = _legends(classes)
+    roomy, ids = _roomy(view) if labels else (view.rectangles[:0], view.jobs["job_id"][:0])
+    texts = plotly_text(ids, MOST_CHARACTERS)
+    legends = _legends(classes, plotly_text(classes.names, MOST_OF_NAME))
     traces: list[Any] = []
     if how == "bars":
         patterns = None if pattern_by is None else view.jobs[pattern_by].fillna("").astype(str)
         traces += _job_bars(view, classes, legends, hover, patterns)
     else:
         traces += _job_polygons(view, classes, legends, hover)
-    return [*traces, *_job_labels(view, classes, legends)] if labels else traces
+    return [*traces, *_job_labels(roomy, np.array(texts, dtype=object), classes, legends)]
 
 
 def _job_bars(
@@ -121,7 +124,7 @@ def _fillings(values: pd.Series) -> tuple[np.ndarray, list[go.Bar]]:
             y=[None],
             orientation="h",
             marker={"color": "#D5DBE1", "pattern": {"shape": shape, "fgcolor": "#22303C", **_HATCHING}},
-            name=plotly_text([name], 18)[0],
+            name=plotly_text([name], MOST_OF_NAME)[0],
             legendgroup=f"Filling: {name}",
             legendrank=1_500,
         )
@@ -252,7 +255,7 @@ def patterned_traces(view: RectanglesInView, axis: TimeAxis) -> list[Any]:
             continue
         for owner, rows in rectangles.groupby("owner"):
             look = looks[int(str(owner))]
-            [name] = plotly_text([look.name], 18)
+            [name] = plotly_text([look.name], MOST_OF_NAME)
             legend = {"name": name, "legendgroup": f"{look.group}: {look.name}", "showlegend": True}
             legend |= {"legendrank": look.rank, "opacity": 0.8}
             colour = look.pattern["fgcolor"]
@@ -268,19 +271,23 @@ def patterned_traces(view: RectanglesInView, axis: TimeAxis) -> list[Any]:
     return traces
 
 
-def _job_labels(view: RectanglesInView, classes: ColourClasses, legends: Sequence[dict[str, Any]]) -> list[go.Scatter]:
-    """Return ids for the largest rectangles with room for them, in traces of their own (texts in bars are slow)."""
+def _roomy(view: RectanglesInView) -> tuple[pd.DataFrame, pd.Series]:
+    """Return the largest rectangles with room for their jobs' ids, and these ids."""
     rectangles, canvas = view.rectangles, view.canvas
-    owner = rectangles["owner"].to_numpy()
     width = (rectangles["end"] - rectangles["start"]).to_numpy() * canvas.px_per_s
     tall = (rectangles["high"] - rectangles["low"]).to_numpy() * canvas.px_per_row
     largest = np.argsort(-width * tall, kind="stable")[: 4 * MOST_LABELS]
-    labels = view.jobs["job_id"].iloc[owner[largest]].astype(str)
-    length = np.minimum(labels.str.len().to_numpy(dtype=float), MOST_CHARACTERS)
+    ids = view.jobs["job_id"].iloc[rectangles["owner"].to_numpy()[largest]].astype(str)
+    length = np.minimum(ids.str.len().to_numpy(dtype=float), MOST_CHARACTERS)
     room = np.flatnonzero((tall[largest] >= 12) & (width[largest] >= 7 * length + 4))[:MOST_LABELS]
-    chosen = rectangles.iloc[largest[room]]
-    texts = np.array(plotly_text(labels.iloc[room], MOST_CHARACTERS), dtype=object)
-    x, y = ((chosen[low] + chosen[high]).to_numpy() / 2 for low, high in (("start", "end"), ("low", "high")))
+    return rectangles.iloc[largest[room]], ids.iloc[room]
+
+
+def _job_labels(
+    roomy: pd.DataFrame, texts: np.ndarray, classes: ColourClasses, legends: Sequence[dict[str, Any]]
+) -> list[go.Scatter]:
+    """Return texts in the middle of rectangles, in traces of their own (texts in bars are slow)."""
+    x, y = ((roomy["start"] + roomy["end"]).to_numpy() / 2, (roomy["low"] + roomy["high"]).to_numpy() / 2)
     return [
         go.Scatter(
             x=x[rows],
@@ -292,7 +299,7 @@ def _job_labels(view: RectanglesInView, classes: ColourClasses, legends: Sequenc
             meta=LABELS,
             **(legends[place] | {"showlegend": False}),
         )
-        for place, rows in _by_class(chosen, classes)
+        for place, rows in _by_class(roomy, classes)
     ]
 
 
@@ -339,6 +346,7 @@ def colour_bar(classes: ColourClasses) -> go.Scatter:
 
 def class_legend(classes: ColourClasses) -> list[go.Bar]:
     """Return empty traces that are the legend of classes; of a scale, only of the classes beyond its steps."""
+    legends = _legends(classes, plotly_text(classes.names, MOST_OF_NAME))
     title = {"text": plotly_text([classes.title])[0]}
     return [
         go.Bar(
@@ -350,17 +358,17 @@ def class_legend(classes: ColourClasses) -> list[go.Bar]:
             legendgrouptitle=title if not place and not classes.edges else None,
             **legend,
         )
-        for place, (legend, colour) in enumerate(zip(_legends(classes), classes.colours, strict=True))
+        for place, (legend, colour) in enumerate(zip(legends, classes.colours, strict=True))
     ]
 
 
-def _legends(classes: ColourClasses) -> list[dict[str, Any]]:
-    """Return each class's entry in the legend; a colour bar shows the steps of a scale."""
+def _legends(classes: ColourClasses, names: Sequence[str]) -> list[dict[str, Any]]:
+    """Return each class's entry in the legend, with these ``names``; a colour bar shows the steps of a scale."""
     steps = len(classes.edges) - 1 if classes.edges else 0
-    names = zip(plotly_text(classes.names, 18), classes.names, strict=True)
+    entries = enumerate(zip(names, classes.names, strict=True))
     return [
         {"name": text, "legendgroup": f"{classes.title}: {name}", "showlegend": bool(classes.title) and place >= steps}
-        for place, (text, name) in enumerate(names)
+        for place, (text, name) in entries
     ]
 
 

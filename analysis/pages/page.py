@@ -59,8 +59,10 @@ def figure_html(figure: go.Figure, div_id: str) -> Markup:
     """
     height = figure.layout.height or 450
     tool = carried(figure)
+    still = "" if tool is None else tool.pop("still")
     content = figure.to_dict() if tool is None else with_tool(figure, tool)
-    return piece("figure.html", div=div_id, height=height, data=packed(payload(content)), config=CONFIG)
+    data = packed(payload(content))
+    return piece("figure.html", div=div_id, height=height, still=still, data=data, config=CONFIG)
 
 
 def figures_html(figures: Iterable[go.Figure]) -> list[Markup]:

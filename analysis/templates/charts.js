@@ -10,7 +10,10 @@ function fromBase64(base64) {
 const PAPER_PX = 950;  // browsers make that much fit on A4 and Letter
 
 const clusterSim = {
-  ready: null,
+  begin: null,
+
+  // Plotly, once it has been loaded.
+  get ready() { return this.loading ??= new Promise(done => { this.begin = done; }); },
 
   async unpack(base64) {
     const stream = new Blob([fromBase64(base64)]).stream().pipeThrough(new DecompressionStream("deflate"));
@@ -24,13 +27,25 @@ const clusterSim = {
     return opened(JSON.parse(text), bytes.subarray(end + 1));
   },
 
-  load(plotly) {
-    this.ready = this.unpack(plotly).then(bytes => {
-      const text = new TextDecoder().decode(bytes);
-      const script = document.createElement("script");
-      script.textContent = text;
-      document.head.append(script);
-    });
+  // Load plotly, which takes a second, after what the page has without it is on the screen.
+  async load(plotly) {
+    const { ready } = this, seen = new Promise(done => requestAnimationFrame(() => setTimeout(done)));
+    await Promise.race([seen, new Promise(done => setTimeout(done, 200))]);  // pages in the background make no frames
+    const script = document.createElement("script");
+    script.textContent = new TextDecoder().decode(await this.unpack(plotly));
+    document.head.append(script);
+    this.begin();
+    return ready;
+  },
+
+  // Still pictures in an element, on dark or light ground.
+  still(element, dark) {
+    const seen = { ...SEEN_ON_DARK, "#e6e6e6": "#262d33" };
+    for (const path of element.querySelectorAll("path"))
+      for (const name of ["fill", "stroke"]) {
+        const own = path.dataset[name] ??= path.getAttribute(name) || "none";
+        path.setAttribute(name, dark && seen[own.toLowerCase()] || own);
+      }
   },
 
   failed: id => error => {

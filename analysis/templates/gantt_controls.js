@@ -26,6 +26,8 @@ function ganttControls(tool) {
   tool.inView.addEventListener("change", () => { tool.fill(); putAddress(tool); });
   tool.spans = element("select", { name: "span" }, new Option("all", 0), ...lastDays(tool).map(([days, name]) => new Option(name, days)));
   tool.spans.addEventListener("change", () => tool.last(Number(tool.spans.value)));
+  tool.calmed = element("input", { type: "checkbox", name: "rests", checked: true });
+  tool.calmed.addEventListener("change", () => { tool.calm = tool.calmed.checked; tool.draw(); });
   tool.said = element("output");
   const label = (text, control) => element("label", {}, `${text} `, control);
   const picture = format => {
@@ -36,7 +38,7 @@ function ganttControls(tool) {
   chart.before(tool.bar = element("div", { className: "controls" }, label("Find", tool.search),
     ...(tool.spans.length > 1 ? [label("Time", tool.spans)] : []),
     ...(tool.fixed ? [] : [label("Colour", tool.colours)]), ...Object.entries(tool.selects).map(([name, select]) => label(TITLES[name], select)),
-    picture("svg"), picture("png"), element("small", { textContent: KEYS })));
+    ...(tool.time.unit === "calendar" ? [label("Nights and weekends", tool.calmed)] : []), picture("svg"), picture("png"), element("small", { textContent: KEYS })));
   tool.aside = element("aside");
   tool.hint = element("div", { className: "hint", hidden: true });
   chart.after(element("div", { className: "controls" }, label("Table of", tool.groups),

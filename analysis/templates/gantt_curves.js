@@ -56,7 +56,7 @@ class Curve {
   }
 }
 
-// Which curves are means, and of what: as means_note of analysis/gantt_chart/panels.py says.
+// Which curves are means, and of what: as means_note of analysis/gantt_chart/layout.py says.
 function meansNote(traces) {
   const means = new Map();
   for (const { name } of traces) {

@@ -29,7 +29,7 @@ class Run {
     this.known = {};
   }
 
-  // Where cores stand: as RowScale in analysis/gantt_chart/rectangles.py says.
+  // Where cores stand: as RowScale in analysis/gantt_chart/rows.py says.
   placed({ owner, start, end, first_core: first, last_core: last, said }) {
     const node = new Int32Array(this.firstCore.at(-1));
     for (let i = 0; i < this.nodes.length; i++) node.fill(i, this.firstCore[i], this.firstCore[i + 1]);
@@ -125,6 +125,20 @@ class Run {
       if (all.end[i] >= start && all.start[i] <= end && all.high[i] > low && all.low[i] < high) found[count++] = i;
     return found.subarray(0, count);
   }
+
+  // How many jobs rectangles belong to, without those that the filters leave out.
+  jobsOf(places) {
+    const seen = new Uint8Array(this.count), { owner } = this.rectangles;
+    let jobs = 0;
+    for (const i of places) {
+      const row = owner[i];
+      if (!seen[row] && (!this.kept || this.kept[row])) { seen[row] = 1; jobs++; }
+    }
+    return jobs;
+  }
+
+  // How many jobs ran.
+  ran() { return this.known.ran ??= new Set(this.rectangles.owner).size; }
 
   // The rectangle at a time and height; -1: none.
   hit(time, height) {

@@ -12,6 +12,9 @@ class GanttTool extends GanttView {
     ganttControls(this);
     const { data, layout } = this.fitted();
     await Plotly.newPlot(this.chart, data, layout, config);
+    const still = this.chart.querySelector(".still"), pictures = still?.querySelectorAll(".rows svg") || [];
+    if (pictures.length && !layout.xaxis.rangeslider?.visible) this.map = new GanttMap(this, pictures);
+    still?.remove();
     await new Promise(done => setTimeout(done, 100));  // the picture first, on the screen
     if (this.run.count <= FEW_JOBS) this.fill();
     else this.fillWhenSeen();
@@ -124,7 +127,7 @@ class GanttTool extends GanttView {
     if (row === undefined) this.chosen = null;
     this.table.mark(row);
     this.explain();
-    await Plotly.relayout(this.chart, { shapes: this.layout.shapes = [...this.shapes, ...this.marks()] });
+    await Plotly.relayout(this.chart, { shapes: this.layout.shapes = this.allShapes() });
     if (show && row !== undefined) await this.showJob(run, row);
     putAddress(this);
   }

@@ -2,7 +2,7 @@
 // holds most of a cell.
 "use strict";
 const MOST_BARS = 2000, MOST_OUTLINES = 15000, MOST_IDS = 250, MOST_BINS = 1200, SHADES = 3;
-const IDS_AXIS = "x9";  // where there is a slider, which would show them else: as analysis/gantt_chart/gantt.py says
+const IDS_AXIS = "x9";  // where there is a slider, which would show them else: as analysis/gantt_chart/layout.py says
 
 // view: start, end (s), low, high (rows), width, height (px). dim: the colour of jobs that the filters leave out. whole: what a
 // small copy under the chart shows, as a view; what of it is out of view is drawn for it alone.
@@ -21,7 +21,7 @@ function jobTraces(run, colouring, codes, view, { paper, dim }, way, whole) {
   const traces = rest.length ? drawn(rest, rest.length <= MOST_OUTLINES ? asOutlines : asShades, whole) : [];
   traces.push(...drawn(seen, how, view));
   if (how !== asShades) traces.push({ ...idTexts(run, colouring, codes, view, seen), xaxis: whole ? IDS_AXIS : "x" });
-  return { traces, count: seen.length, how: how.name };
+  return { traces, count: seen.length, jobs: run.jobsOf(seen), how: how.name };
 }
 
 // Those of the places, which ascend, that are not among the others, which ascend, too.
@@ -59,7 +59,7 @@ function asBars(run, classes, view) {
     thick => made(places.filter(i => outlined(i) === thick), colour, line, thick)).filter(trace => trace.x.length));
 }
 
-// It goes around each rectangle and on to the next, and back by the same ways: as analysis/gantt_chart/drawing.py strings them. A part of a
+// It goes around each rectangle and on to the next, and back by the same ways: as analysis/gantt_chart/traces.py strings them. A part of a
 // pixel is left between neighbours, so that they are told apart.
 function asOutlines(run, classes, view) {
   const { start, end, low, high } = run.rectangles;

@@ -1,6 +1,6 @@
 // The picture of a Gantt chart: what of its runs is in view, light or dark, drawn anew after every zoom.
 "use strict";
-const MOST_MARKS = 300;
+const MOST_MARKS = 300, LEAST_REST_PX = 6;
 // On dark ground the steps of a scale go from dark to light: what is most stands out from the ground.
 const RAMP = ["#f4e61e", "#9ad83d", "#46bf70", "#21918c", "#2f6b8e", "#423f85", "#460b5e"];
 const SEEN_ON_DARK = { ...Object.fromEntries(RAMP.map((each, place) => [each, RAMP.at(-1 - place)])), "#d3dbe2": "#3a434b", "#4a4a4a": "#8a949d" };
@@ -12,11 +12,19 @@ const inkOn = colour => {
   return 0.2126 * red + 0.7152 * green + 0.0722 * blue > 0.179 ? "#000000" : "#FFFFFF";
 };
 
+// How many jobs are drawn in their colours, of how many that ran.
+const countOf = run => {
+  const { jobs } = run.drawn, all = run.ran();
+  return jobs === all ? countedJobs(all) : `${short(jobs)} of ${countedJobs(all)}`;
+};
+const shadesNote = ({ drawn: { how, count } }) => how === "asShades" &&
+  `${short(count)} rectangles, shown together: a shade is the colour of the jobs that hold most of its place, paler where less is held; zoom in for single jobs`;
+
 class GanttView {
   constructor(chart, figure, tool) {
     delete figure.layout.meta.tool;
-    const { time, layers, colourings, fixed, curves = [] } = tool;
-    Object.assign(this, { chart, given: colourings, fixed, colouring: 0, chosen: null });
+    const { time, layers, colourings, fixed, notes = [], curves = [] } = tool;
+    Object.assign(this, { chart, given: colourings, fixed, notes, colouring: 0, chosen: null, calm: true });
     this.time = new Time(time);
     this.runs = layers.map(layer => new Run(layer, this.time));
     this.run = this.runs.at(-1);  // whose jobs the table has: what differs from the first run is told of the others
@@ -50,6 +58,7 @@ class GanttView {
   turn(dark, width) {
     this.ground(dark);
     Object.assign(this.layout, { width, autosize: !width });
+    if (this.map) clusterSim.still(this.map.box, dark);
     return this.draw();
   }
 
@@ -96,22 +105,28 @@ class GanttView {
       const view = this.view(run);
       Object.assign(this.axis(run), { tickmode: "array" }, rowTicks(run, view, isNarrow(this.chart) ? withoutPrefix(run.nodes) : run.nodes));
       if (this.fixed) return;
-      const { traces, how, count } = jobTraces(run, colouring, colouring.later.codes[place], view, this, null, this.copied(run, view));
-      this.drawn = { how, count };
+      const { traces, how, count, jobs } = jobTraces(run, colouring, colouring.later.codes[place], view, this, null, this.copied(run, view));
+      this.drawn = run.drawn = { how, count, jobs };
       data.splice(run.at, 0, ...traces);
     });
-    this.layout.shapes = [...this.shapes, ...this.marks()];
+    if (!this.fixed) this.caption();
+    this.layout.shapes = this.allShapes();
     if (!this.fixed) this.layout.legend.y = colouring.legend.some(each => each.marker.showscale) ? 0.45 : 1;
     return this.fixed ? data : [...data, ...colouring.legend.map(each => ({ ...each, yaxis: this.runs[0].yaxis }))];
   }
 
-  // Curves of many steps as they are in view; the line under the heading says of what they are means then.
+  // Curves of many steps as they are in view.
   refine() {
-    if (!this.curves.length) return;
-    const { start, end } = this.view(), { subtitle } = this.layout.title, note = " · means, shaded from least to greatest: ";
+    const { start, end } = this.view();
     for (const curve of this.curves) curve.draw(start, end);
-    const means = meansNote(this.others);
-    this.layout.title = { ...this.layout.title, subtitle: { ...subtitle, text: subtitle.text.split(note)[0] + (means && note + means) } };
+  }
+
+  // The line under the heading, from what is drawn now: as put_head of analysis/gantt_chart/layout.py writes it.
+  caption() {
+    const { subtitle } = this.layout.title, means = meansNote(this.others), several = this.runs.length > 1;
+    const counted = run => (several ? `${run.name}: ` : "") + [countOf(run), shadesNote(run)].filter(Boolean).join(", ");
+    const parts = [...this.runs.map(counted), ...this.notes, means && `means, shaded from least to greatest: ${means}`];
+    this.layout.title = { ...this.layout.title, subtitle: { ...subtitle, text: escaped(parts.filter(Boolean).join(" · ")) } };
   }
 
   // Marks of what differs from the first run, where there are few enough of a run in view to be told apart: all kinds of
@@ -170,6 +185,21 @@ class GanttView {
   reset() {
     const [start, end] = this.whole.map(each => this.time.seconds(each));
     return this.zoom(start, end);
+  }
+
+  allShapes() { return [...this.rests(), ...this.shapes, ...this.marks()]; }
+
+  // Faint bands of nights (20:00 to 06:00) and weekends on the clocks of the machine, where they are wide enough to be seen.
+  rests() {
+    if (this.time.unit !== "calendar" || !this.calm) return [];
+    const { start, end } = this.view(), [from, to] = [start, end].map(each => this.time.place(each)), day = 1e3 * DAY;
+    const { width } = this.view(this.run), px = day * width / (to - from), bands = [];
+    for (let midnight = Math.floor(from / day - 1) * day; 2 * px >= LEAST_REST_PX && midnight < to; midnight += day) {
+      if (new Date(midnight).getUTCDay() === 6) bands.push([midnight, midnight + 2 * day]);
+      if (px * 10 / 24 >= LEAST_REST_PX) bands.push([midnight + day * 20 / 24, midnight + day * 30 / 24]);
+    }
+    const look = { type: "rect", xref: "x", yref: "paper", y0: 0, y1: 1, layer: "below", line: { width: 0 }, fillcolor: this.ink, opacity: 0.05, name: "rest" };
+    return bands.filter(([x0, x1]) => x1 > from && x0 < to).map(([x0, x1]) => ({ ...look, x0: Math.max(x0, from), x1: Math.min(x1, to) }));
   }
 
   // The chosen job: its pieces, lines from each to the next, and its wait.

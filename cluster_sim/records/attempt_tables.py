@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from cluster_sim.run.jobs.attempts import AttemptColumns, AttemptEnd
-from cluster_sim.workload.fields import RESULT_TABLES, names
+from cluster_sim.workload.fields import RESULT_COLUMNS
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -61,7 +61,7 @@ def attempt_columns(
         "lost_core_s": lost_core_s(attempts, loaded_core_s),
     }
     order = _in_order(number, job, attempts.allocation_time)
-    return {name: columns[name][order] for name in names(RESULT_TABLES["attempts"])}
+    return {name: columns[name][order] for name in RESULT_COLUMNS["attempts"]}
 
 
 def lost_core_s(attempts: AttemptColumns, loaded_core_s: Floats) -> Floats:
@@ -93,7 +93,7 @@ def attempts_of(jobs: pd.DataFrame) -> pd.DataFrame:
         "work_done": np.where(ran["state"] == "completed", 1.0, np.nan),
         "lost_core_s": np.where(ran["state"].isin(["killed", "rejected"]), seconds.fillna(0.0), 0.0),
     }
-    table = pd.DataFrame(columns, columns=names(RESULT_TABLES["attempts"]))
+    table = pd.DataFrame(columns, columns=RESULT_COLUMNS["attempts"])
     order = _in_order(table["attempt"], np.arange(len(table)), table["allocation_time"])
     return table.iloc[order].reset_index(drop=True)
 
@@ -112,7 +112,7 @@ def with_over_time(attempts: pd.DataFrame, jobs: pd.DataFrame) -> pd.DataFrame:
     # A job that failed, joined the queue again and was killed there, was killed for another reason.
     over = over.where(~killed | (of_job["reason"] != attempts["reason"]), of_job["finish_time"])
     table = attempts.copy()
-    table.insert(names(RESULT_TABLES["attempts"]).index("over_time"), "over_time", over)
+    table.insert(RESULT_COLUMNS["attempts"].index("over_time"), "over_time", over)
     return table
 
 

@@ -17,7 +17,7 @@ import pandas as pd
 
 from cluster_sim.machine.core_ranges import Holds, by_unit, units_of
 from cluster_sim.records.attempt_tables import GUEST, JOB
-from cluster_sim.workload.fields import RESULT_TABLES, names
+from cluster_sim.workload.fields import RESULT_COLUMNS
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -119,7 +119,7 @@ class CoreHolds:
             "attempt": self.attempts[tenant],
             "used_from": used_from,
         }
-        return pd.DataFrame(columns, columns=names(RESULT_TABLES["holds"]))
+        return pd.DataFrame(columns, columns=RESULT_COLUMNS["holds"])
 
     def texts_in_parts(self, platform: Platform) -> Iterator[tuple[slice, npt.NDArray[np.object_]]]:
         """Yield for some rows of the jobs at a time these rows, and the cores of each job's last attempt as text.
@@ -145,17 +145,18 @@ class CoreHolds:
 def allocation_table(platform: Platform, used: Holds, job_ids: npt.NDArray[np.object_]) -> pd.DataFrame:
     """Make the table ``allocations`` of cores in use, in their order; ``job_ids`` are those of the tenants."""
     tenant, columns = _piece_columns(platform, used)
-    return pd.DataFrame({"job_id": job_ids[tenant], **columns}, columns=names(RESULT_TABLES["allocations"]))
+    return pd.DataFrame({"job_id": job_ids[tenant], **columns}, columns=RESULT_COLUMNS["allocations"])
 
 
 def _piece_columns(platform: Platform, holds: Holds) -> tuple[Ints, dict[str, npt.NDArray[Any]]]:
     """Cut holds at the bounds of processors: the tenant of each piece, and the columns of where and when."""
+    names = np.array(platform.node_names(), object)
     pieces, unit = by_unit(holds, platform.first_core)
     node = np.searchsorted(platform.first_processor, unit, side="right") - 1
     within = unit - platform.first_processor[node]
     processors = np.array([f"processor{i}" for i in range(int(within.max(initial=0)) + 1)], object)
     return pieces.tenant, {
-        "node": np.array(platform.node_names(), object)[node],
+        "node": names[node],
         "processor": processors[within],
         "first_core": pieces.first - platform.first_core[unit],
         "last_core": pieces.last - platform.first_core[unit],

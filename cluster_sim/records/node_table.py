@@ -10,7 +10,7 @@ from cluster_sim.machine.node import NodeState
 from cluster_sim.machine.transition_log import CODES
 from cluster_sim.records.energy_accounts import EnergyAccounts, History, computing_seconds
 from cluster_sim.records.metrics import energy_waste, on_off_cycles
-from cluster_sim.workload.fields import RESULT_TABLES, names
+from cluster_sim.workload.fields import RESULT_COLUMNS
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -91,7 +91,7 @@ def node_columns(history: History, accounts: EnergyAccounts) -> dict[str, npt.ND
         "switches_off": off,
         "on_off_cycles": on_off_cycles(on, off),
     }
-    return {name: columns[name] for name in names(RESULT_TABLES["nodes"])}
+    return {name: columns[name] for name in RESULT_COLUMNS["nodes"]}
 
 
 def _sum_over_processors(history: History, values: Floats) -> Floats:

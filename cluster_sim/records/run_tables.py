@@ -25,7 +25,7 @@ from cluster_sim.records.node_table import node_columns
 from cluster_sim.records.reasons.conditions import Conditions
 from cluster_sim.records.summary import Changes, RunColumns, TenantsEnergy, summarise
 from cluster_sim.run.jobs.attempts import STATES
-from cluster_sim.workload.fields import RESULT_TABLES, names
+from cluster_sim.workload.fields import RESULT_COLUMNS
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -106,7 +106,7 @@ class RunTables:
     def jobs(self) -> pd.DataFrame:
         """Return one row per job: times, state, metrics, energy."""
         labels = job_labels(self._jobs)
-        order = [*names(RESULT_TABLES["jobs"]), *labels]
+        order = [*RESULT_COLUMNS["jobs"], *labels]
         return pd.DataFrame(self._job_columns | labels, columns=order, copy=False)
 
     @cached_property
@@ -211,7 +211,7 @@ class RunTables:
             "start": start,
             "end": end,
         }
-        return pd.DataFrame(columns, columns=names(RESULT_TABLES["node_states"]))
+        return pd.DataFrame(columns, columns=RESULT_COLUMNS["node_states"])
 
     def _off(self, first: int, stop: int) -> tuple[Ints, npt.NDArray[np.object_], Floats, Floats]:
         """Return (node, state, start, end) of nodes ``first`` … ``stop`` - 1 when not on, by node and start."""

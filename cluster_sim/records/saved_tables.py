@@ -30,7 +30,7 @@ from cluster_sim.records.reasons.conditions import Conditions
 from cluster_sim.records.reasons.spells import reserved
 from cluster_sim.records.saved_checks import check_values
 from cluster_sim.spelling import UnknownKeys
-from cluster_sim.workload.fields import RESULT_TABLES, names
+from cluster_sim.workload.fields import RESULT_COLUMNS, RESULT_TABLES
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -98,7 +98,7 @@ class SavedTables(InOnePart):
             raise FormatError(self._directory, "the results that were there when they were loaded", "others, or none")
 
     def _read(self, name: str) -> pd.DataFrame:
-        expected = names(RESULT_TABLES[name])
+        expected = RESULT_COLUMNS[name]
         for suffix in ("csv", "parquet"):
             path = self._directory / f"{name}.{suffix}"
             if path.exists():
@@ -154,7 +154,7 @@ class SavedTables(InOnePart):
     def jobs(self) -> pd.DataFrame:
         """Return the rows of jobs.csv, without the allocations."""
         labels = [name for name in JOB_LABELS if name in self._jobs]
-        return self._jobs[[*names(RESULT_TABLES["jobs"]), *labels]]
+        return self._jobs[[*RESULT_COLUMNS["jobs"], *labels]]
 
     def core_holds(self) -> CoreHolds:
         """Return what holds.csv says; without it, the allocation texts of jobs.csv, each job in one attempt."""
@@ -217,7 +217,7 @@ class SavedTables(InOnePart):
         if not self._has("decisions"):
             self.check_unchanged()
             return no_rows("decisions")
-        return self._read("decisions")[names(RESULT_TABLES["decisions"])]
+        return self._read("decisions")[RESULT_COLUMNS["decisions"]]
 
     def decision_spans(self) -> Sequence[tuple[Span, ...]]:
         """Return what the column ``nodes`` of decisions.csv says. Raises FormatError for other text."""

@@ -301,6 +301,8 @@ RESULT_TABLES: dict[str, tuple[Field, ...]] = {
         ),
     ),
 }
+RESULT_COLUMNS = {table: [field.name for field in fields] for table, fields in RESULT_TABLES.items()}
+"""Names of each table's columns, in order; do not change the lists."""
 
 # Keys of summary.json. Means, medians and percentiles are over completed and killed jobs.
 SUMMARY_METRICS: tuple[Field, ...] = (

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -15,10 +18,12 @@ from analysis.figures.palette import OKABE_ITO, ColourClasses
 from cluster_sim import Result, Simulation, Workload, make_scheduler
 from cluster_sim.errors import SpecError
 from cluster_sim.platform import Platform
+from tests.support.sources import PACKAGES, ROOT
 
 from .conftest import FakeResult, make_result
 
 Rectangle = tuple[str, float, float, float, float]
+OURS = tuple(f"{ROOT / package}/" for package in PACKAGES)
 
 
 def bars(figure: object) -> list[Rectangle]:
@@ -370,3 +375,38 @@ def test_a_chart_of_a_saved_run_is_the_same(tmp_path: Path) -> None:
     result = shared_run()
     result.save(tmp_path)
     assert gantt(Result.load(tmp_path), title="one").data == gantt(result, title="one").data
+
+
+def test_a_chart_of_two_jobs_is_a_short_way() -> None:
+    """At most 900 calls of our functions, and 160 from one module to another; those of the run's tables count."""
+    platform = Platform.homogeneous(nodes=1, cores=8)
+    jobs = {"submit_time": [0, 1], "requested_cores": [4, 8], "recorded_run_time": [10, 10], "requested_time": [20, 20]}
+    for _ in range(2):  # the first one makes what is kept
+        result = Simulation(platform, Workload(jobs), make_scheduler("easy")).run()
+        calls: list[str] = []
+
+        def profile(frame: Any, event: str, _: object, calls: list[str] = calls) -> None:
+            code = frame.f_code
+            if event == "call" and code.co_filename.startswith(OURS) and not code.co_name.startswith("<module"):
+                calls.append(code.co_filename)
+
+        sys.setprofile(profile)
+        try:
+            gantt(result)
+        finally:
+            sys.setprofile(None)
+    assert len(calls) <= 900
+    assert sum(one != other for one, other in pairwise(calls)) <= 160
+
+
+def test_cores_that_are_idle_while_jobs_wait_are_shaded() -> None:
+    """Worked out by hand: of 8 cores 4 are busy up to 10 s, and the second job waits from 1 s on: 4 idle cores for 9 s."""
+    jobs = {"submit_time": [0, 1], "requested_cores": [4, 8], "recorded_run_time": [10, 10]}
+    result = Simulation(Platform.homogeneous(nodes=1, cores=8), Workload(jobs), make_scheduler("fcfs")).run()
+    [shown] = [trace for trace in gantt(result).data if trace.meta == "idle while jobs wait"]
+    area = np.diff(shown.x) * (8 - np.asarray(shown.y)[:-1])
+    assert area.sum() == 4 * 9
+    assert (shown.x[np.argmin(shown.y)], shown.yaxis) == (1.0, "y3")
+    alone = {name: values[:1] for name, values in jobs.items()}
+    without = Simulation(Platform.homogeneous(nodes=1, cores=8), Workload(alone), make_scheduler("fcfs")).run()
+    assert not [trace for trace in gantt(without).data if trace.meta == "idle while jobs wait"]

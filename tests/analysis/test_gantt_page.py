@@ -18,7 +18,7 @@ from analysis import gantt, gantt_by_job, gantt_runs
 from analysis.figures.time_axis import round_ticks
 from analysis.figures.timelines import coarsened, ranges
 from analysis.pages.page import figure_html, page
-from analysis.pages.redrawn import carried, without_jobs
+from analysis.pages.redrawn import carried, with_tool
 from cluster_sim import Platform, Simulation, Workload, make_scheduler
 from cluster_sim.amounts import durations, moments
 from cluster_sim.cli import main
@@ -35,13 +35,14 @@ const listed = values => values && Array.from(values, each => each && each.lengt
 const key = name => document.dispatchEvent(new KeyboardEvent("keydown", { key: name }));
 const shownIds = tool => tool.chart.data.find(t => t.meta === "ids").text.map(text => text.split("<br>")[0]).sort();
 const colours = tool => [...new Set(tool.chart.data.filter(t => t.meta === "jobs").map(t => t.marker.color))].length;
+const caption = tool => tool.chart.layout.title.subtitle.text;
 const rows = tool => [...tool.table.body.rows].map(row => row.cells[0].textContent);
 const range = tool => tool.chart._fullLayout.xaxis.range.map(each => Math.round(each));
 const marks = tool => tool.chart.layout.shapes.filter(s => s.name === "chosen").map(s => [s.type, s.x0, s.x1, s.y0, s.y1]);
 const used = async tool => {
   const found = { rows: rows(tool), ids: shownIds(tool), of: tool.groups.closest(".controls").children[1].textContent };
   tool.selects.user.value = "ann"; tool.selects.user.dispatchEvent(new Event("change")); await pause();
-  found.ann = { rows: rows(tool), ids: shownIds(tool), said: tool.said.textContent, hash: location.hash };
+  found.ann = { rows: rows(tool), ids: shownIds(tool), said: tool.said.textContent, hash: location.hash, caption: caption(tool) };
   key("Escape"); await pause();
   found.after = rows(tool);
   tool.table.body.rows[0].click(); await pause();
@@ -62,7 +63,7 @@ const used = async tool => {
   tool.colours.dispatchEvent(new Event("change")); await pause();
   found.colours = [before, colours(tool)];
   location.hash = `#chart=${GanttTool.all.indexOf(tool) + 1}&job=c&t=1,9`; await pause(); await pause();
-  found.linked = { range: range(tool), marks: marks(tool) };
+  found.linked = { range: range(tool), marks: marks(tool), caption: caption(tool) };
   location.hash = `#chart=${GanttTool.all.indexOf(tool) + 1}&user=nobody&account=x&colour=mood&by=toString`;
   await pause(); await pause();
   found.nobody = { said: tool.said.textContent, rows: rows(tool), user: tool.selects.user.value, by: tool.groups.value };
@@ -290,6 +291,8 @@ def test_a_chart_is_a_tool(in_browser: dict[str, Any], chart: str) -> None:
     ann = found["ann"]
     assert sorted(ann["rows"]) == ["a", "c"]
     assert (ann["said"], "user=ann" in ann["hash"]) == ("2 of 3 jobs", True)
+    of_all = {"bars": "{0} · makespan 20 s", "two": "a: {0} · b: {0}"}[chart]
+    assert ann["caption"] == of_all.format("2 of 3 jobs")
     assert "b" not in ann["ids"]
     chosen = found["chosen"]
     assert chosen["marks"][:2] == [["rect", 5, 20, 1.5, 4.5], ["line", 0, 5, 3, 3]]
@@ -342,7 +345,7 @@ def test_the_legend_has_the_title_of_its_colours() -> None:
     """A page has the title with the colours that a reader chooses, and so not that of the figure beside it."""
     figure = gantt_runs({"a": hand_made(), "b": later()}, colour_by="user")
     assert figure.layout.legend.title.text == "User"
-    assert "title" not in without_jobs(figure)["layout"]["legend"]
+    assert "title" not in with_tool(figure, carried(figure))["layout"]["legend"]
     assert carried(figure)["colourings"][0]["legend"][0]["legendgrouptitle"]["text"] == "User"
 
 

@@ -39,7 +39,7 @@ def test_a_page_is_plain_text() -> None:
 
 def test_a_value_in_a_script_cannot_end_it() -> None:
     """Words handed to a script are JSON without angle brackets, in their own order."""
-    told = piece("figure.html", div="a", height=1, data="", config={"z": "</script>", "a": 1})
+    told = piece("figure.html", div="a", height=1, still="", data="", config={"z": "</script>", "a": 1})
     assert '{"z": "\\u003c/script\\u003e", "a": 1}' in told
 
 

@@ -160,6 +160,34 @@ def test_tasks_do_not_know_each_other() -> None:
             assert not (name in tasks and not name.startswith(f"{own}.")), f"{module} imports {name}"
 
 
+STAGES = (("rows",), ("rectangles",), ("hover", "traces", "overlays", "panels"), ("layout", "tool", "still"))
+"""How data flow in a Gantt chart: rows and pieces, rectangles, traces, page. The modules of a stage know those before them."""
+KNOWN_BY_PAGES = {"RectanglesInView", "busy_fraction"}
+"""What the page knows of the rectangles, which it has for its own drawing."""
+OFFERED = {"options", "gantt", "runs_chart", "job_rows", "notebook"}
+"""The charts that are offered, which put the stages together, and their options."""
+
+
+def test_data_of_the_gantt_chart_flow_one_way() -> None:
+    """A stage knows the one before it, and the view that is drawn; nobody knows the charts that use it."""
+    order = [name for stage in STAGES for name in stage]
+    stage_of = {name: place for place, stage in enumerate(STAGES) for name in stage}
+    folder, wrong = "analysis.gantt_chart.", []
+    modules = {
+        name.removeprefix(folder): path for name, path in modules_of("analysis").items() if name.startswith(folder)
+    }
+    assert set(modules) - OFFERED == set(order)
+    for module in order:
+        for node in ast.walk(tree_of(modules[module])):
+            if not isinstance(node, ast.ImportFrom) or not (node.module or "").startswith(folder):
+                continue
+            other, names = str(node.module).removeprefix(folder), {alias.name for alias in node.names}
+            is_next = other in order[: order.index(module)] and stage_of[module] - stage_of[other] <= 1
+            if not is_next and not names <= KNOWN_BY_PAGES:
+                wrong.append(f"{module} imports {', '.join(sorted(names))} from {other}")
+    assert not wrong
+
+
 @pytest.mark.parametrize("package", PACKAGES)
 def test_no_modules_import_each_other(package: str) -> None:
     """Type-only imports and those inside functions count."""
