@@ -301,6 +301,20 @@ class Result:
 
         return explain(self, job_id)
 
+    def blocking_chain(self, job_id: str) -> pd.DataFrame:
+        """Return the jobs whose ends a job waited for, one after the other, the earliest first: the critical path of its wait.
+
+        The last one ended, or gave cores back, when the job got its cores. The one before it did so when the last one got
+        its own, and so on back to the submission of the job. Of several that ended in one instant it is the one that left
+        most cores to the next. ``of_wait_s`` is how much of the wait each took. They add up to the wait, unless the first
+        of the chain began while the job waited already, without having waited for an end itself: it came later, or what
+        it waited for was a node or a promised time. Of several attempts it is the last. Columns: job_id, user, cores,
+        start and end (s), of_wait_s. Raises InputError for a job that the run does not have, or that never got cores.
+        """
+        from cluster_sim.records.reasons.chain import blocking_chain
+
+        return blocking_chain(self, job_id)
+
     @cached_property
     def cautions(self) -> Cautions:
         """Return what to know before believing the result: what was assumed, what was left out, what happened."""

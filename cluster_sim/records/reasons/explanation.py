@@ -53,26 +53,27 @@ def explain(result: RunRecords, job_id: str) -> str:
 
     Where the log says when it began, times from an hour on are dates, on the clocks of its zone.
     """
-    return "\n".join(_Explanation(result, _row(result.jobs, str(job_id))).lines()) + "\n"
+    return "\n".join(JobExplanation(result, row_of(result.jobs, str(job_id))).lines()) + "\n"
 
 
-def _row(jobs: pd.DataFrame, job_id: str) -> int:
+def row_of(jobs: pd.DataFrame, job_id: str, where: str = "result.explain") -> int:
+    """Return the row of a job. Raises InputError, for ``where``, with the ids between which an unknown one would stand."""
     ids = jobs["job_id"].to_numpy()
     found = np.flatnonzero(ids == job_id)
     if not len(found):
-        # The ids between which an unknown one would stand, numbers in order of size.
+        # Numbers in order of size.
         def key(text: str) -> tuple[float, str]:
             return (float(text) if text.isdecimal() else math.inf, text)
 
         ordered: list[str] = sorted(ids, key=key)
         place = bisect_left(ordered, key(job_id), key=key)
         neighbours = " or ".join(ordered[max(place - 1, 0) : place + 1]) or "none: the run has no jobs"
-        raise InputError("result.explain", f"the id of a job of the run, such as {neighbours}", job_id)
+        raise InputError(where, f"the id of a job of the run, such as {neighbours}", job_id)
     return int(found[0])
 
 
-class _Explanation:
-    """One job of a result; each method makes the lines about one thing."""
+class JobExplanation:
+    """One job of a result; each method makes the lines, or words, about one thing."""
 
     def __init__(self, result: RunRecords, row: int):
         self._result = result
@@ -268,15 +269,15 @@ class _Explanation:
         row = decisions[own & (decisions["time"] == time)]
         because = str(row["because"].iloc[0]) if len(row) else ""
         how = "got its cores" if attempt["start_time"] != time else "was started"
-        return f"It {how} at {self._at(time)}, {self._trigger(time)}{f'; {because}' if because else ''}."
+        return f"It {how} at {self._at(time)}, {self.trigger(time)}{f'; {because}' if because else ''}."
 
-    def _trigger(self, time: float) -> str:
+    def trigger(self, time: float) -> str:
         """Say what in that instant made the scheduler look, and let it start the job."""
         if time <= latest(self._since):
             return (
                 "as soon as it was submitted" if self._since == self._job["submit_time"] else "as soon as it could be"
             )
-        if freed := self._freed(time):
+        if freed := self.freed(time):
             return f"when {'job' if len(freed) == 1 else 'jobs'} {named(freed)} ended and gave cores back"
         if fewer := self._pieces.gave_up(time):
             return f"when {'job' if len(fewer) == 1 else 'jobs'} {named(fewer)} gave cores back"
@@ -298,7 +299,7 @@ class _Explanation:
         promised = promised[(promised["job_id"] == self._id) & at_time]
         return "the time that it was promised" if len(promised) else "in a pass of the scheduler in which no job ended"
 
-    def _freed(self, time: float) -> list[str]:
+    def freed(self, time: float) -> list[str]:
         """Return the jobs that ended then on this one's nodes; if there are none, all that ended then.
 
         A job that took no time may have been started in the same instant as this one. It counts only if this one has
