@@ -25,6 +25,7 @@ from .gantt_chart.gantt import GanttWindows as GanttWindows
 from .gantt_chart.gantt import gantt as gantt
 from .gantt_chart.gantt import window as window
 from .gantt_chart.job_rows import gantt_by_job as gantt_by_job
+from .gantt_chart.notebook import gantt_filter as gantt_filter
 from .gantt_chart.notebook import gantt_widget as gantt_widget
 from .gantt_chart.runs_chart import gantt_runs as gantt_runs
 from .live_view.running import live as live

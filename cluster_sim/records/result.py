@@ -480,7 +480,9 @@ class Result:
         return result
 
     def _repr_html_(self) -> str:
-        return f"<p>{escape(repr(self))}</p>{self.summary().to_frame().to_html()}{self.cautions._repr_html_()}"
+        """Show the chart, the metrics that matter most, and the cautions."""
+        shown = sibling("analysis.gantt_chart.notebook").small_chart_and_metrics(self)
+        return f"<p>{escape(repr(self))}</p>{shown}{self.cautions._repr_html_()}"
 
     if not TYPE_CHECKING:  # who are to go on knowing what there is
 

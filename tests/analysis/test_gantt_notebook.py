@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from importlib.util import find_spec
+from typing import Any
 
 import pytest
 
-from analysis.gantt_chart.notebook import GanttZoom, gantt_widget
+from analysis.gantt_chart.notebook import PALE, GanttFilter, GanttZoom, gantt_filter, gantt_widget
+from cluster_sim import Platform, Result, Simulation, Workload
 from cluster_sim.errors import InputError, SpecError
+from tests.support.rows import workload_of
 
 from .conftest import FakeResult
 
@@ -71,3 +74,59 @@ def test_the_widget_answers_a_zoom_from_the_browser(many: Many) -> None:
     widget.layout.xaxis.range = [0.0, 5.0]
     jobs = [row for trace in widget.data if trace.meta == "jobs" for row in trace.customdata]
     assert {str(row[0]) for row in jobs} == {"0", "1", "2"}
+
+
+def test_a_condition_leaves_other_jobs_pale() -> None:
+    """Those that fulfil it keep their colours, a line sums them up, and the window stays; a slip says what pandas says."""
+    result = story()
+    chart = GanttFilter(result, colour_by="job", time_unit="s")
+    chart.zoom.zoomed(None, [10.0, 170.0])
+    chart.show("requested_cores > 2", "job")
+    pale = {str(row[0]) for trace in chart.zoom.figure.data if _is_pale(trace) for row in trace.customdata}
+    assert pale == {"small"}
+    assert chart.zoom.figure.layout.xaxis.range == (10.0, 170.0)
+    hours = (6 * 100 + 8 * 50) / 3600
+    assert chart.told.startswith(f"2 of 3 jobs · {hours:.4g} core-hours · mean wait 45 s · ")
+    chart.show("requested_cores >", "user")
+    assert chart.told.startswith("expected a condition such as wait_time > 3600")
+    assert (chart.condition, chart.colour_by) == ("requested_cores > 2", "job")
+    chart.show("job_id == 'nobody'", "job")
+    assert chart.told == "none of 3 jobs"
+    chart.show(" ", "job")
+    assert not any(map(_is_pale, chart.zoom.figure.data))
+
+
+def _is_pale(trace: Any) -> bool:
+    return bool(trace.meta == "jobs" and trace.marker.color == PALE)
+
+
+def test_the_filter_is_a_widget() -> None:
+    """What is typed is drawn; without anywidget one line says what is missing."""
+    if find_spec("anywidget") is None:
+        with pytest.raises(InputError, match=r"gantt_filter.*cluster-sim\[notebook\]"):
+            gantt_filter(story())
+        return
+    fields, told, figure = gantt_filter(story(), time_unit="s").children
+    fields.children[0].value = "requested_cores > 2"
+    assert told.value.startswith("2 of 3 jobs")
+    assert any(map(_is_pale, figure.data))
+
+
+def test_a_result_shows_itself() -> None:
+    """A still chart and the metrics that matter; names are escaped; a run without jobs has no chart."""
+    result = story()
+    text = result._repr_html_()
+    assert text.count("<path") >= 3
+    assert "mean wait" in text
+    assert "<script" not in text
+    result.meta["workload"] = "<b>log</b>"
+    assert "<b>log" not in result._repr_html_()
+    empty = Simulation(result.platform, Workload.read("lublin:jobs=3,nodes=4").first(0), "fcfs").run()
+    assert "<path" not in empty._repr_html_()
+
+
+def story() -> Result:
+    """8 cores; solver takes 6 for 100 s, wide wants all from 10 s on, small wants 2 from 20 s on."""
+    rows = [(0.0, 6, 100.0, 120.0), (10.0, 8, 50.0, 60.0), (20.0, 2, 30.0, 30.0)]
+    workload = workload_of(*rows, job_id=["solver", "wide", "small"])
+    return Simulation(Platform.homogeneous(nodes=1, cores=8), workload, "fcfs").run(warn=False)
