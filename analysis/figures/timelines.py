@@ -208,22 +208,21 @@ def capacity_trace(cores: int, start: float, end: float) -> go.Scatter:
 def idle_trace(busy: Steps, pending: Steps, cores: int, colour: str) -> list[go.Scatter]:
     """Return the area between the busy cores and the line before it, the capacity, while jobs wait; none if none waits.
 
-    With many steps it shows means, as its name says.
+    With many steps it shows means, as the busy cores do.
     """
     time = np.union1d(busy[0], pending[0])
     held, waiting = (np.append(0.0, value)[np.searchsorted(at, time, side="right")] for at, value in (busy, pending))
     if not (idle := (waiting > 0) & (held < cores)).any():
         return []
-    level, name = np.where(idle, held, float(cores)), IDLE
+    level = np.where(idle, held, float(cores))
     if len(time) > MOST_POINTS:
         time, level = coarsened(time, level, COARSE_BINS)
-        name += f"{MEAN}{duration(time[1] - time[0])}"
     look = {
         "line": {"shape": "hv", "width": 0, "color": colour},
         "fill": "tonexty",
         "fillcolor": transparent(colour, 0.5),
     }
-    return [go.Scatter(x=time, y=level, mode="lines", name=name, hoverinfo="skip", legendrank=2_400, meta=IDLE, **look)]
+    return [go.Scatter(x=time, y=level, mode="lines", name=IDLE, hoverinfo="skip", legendrank=2_400, meta=IDLE, **look)]
 
 
 def cap_traces(result: Result, end: float) -> list[go.Scatter]:

@@ -50,7 +50,7 @@ def lay_out(
     rows = [row_axis(view) for view in views]
     short = plotly_text(shortened_apart(names, 30)) if names else []
     for place, (settings, domain) in enumerate(zip([*rows, *panels], domains, strict=True), start=1):
-        layout = AXIS | settings | {"domain": domain}
+        layout = AXIS | settings | {"domain": domain, "ticklabeloverflow": "allow"}  # else plotly measures each label
         if place <= len(names):
             layout["title"] = {"text": short[place - 1], "standoff": 8}
         if 1 < place <= len(views) and np.array_equal(views[place - 1].run.scale.node_edge, edges):

@@ -1,5 +1,6 @@
 // The picture of a Gantt chart: what of its runs is in view, light or dark, drawn anew after every zoom.
 "use strict";
+const BESIDE_PX = 64, LETTER_PX = 6.8, ENTRY_LETTERS = 22;  // room beside the names of rows, of each letter, and for the legend
 const MOST_MARKS = 300, LEAST_REST_PX = 6;
 // On dark ground the steps of a scale go from dark to light: what is most stands out from the ground.
 const RAMP = ["#f4e61e", "#9ad83d", "#46bf70", "#21918c", "#2f6b8e", "#423f85", "#460b5e"];
@@ -34,6 +35,8 @@ class GanttView {
     this.differing = this.others.filter(trace => trace.meta === "differences").map(trace => [trace, { x: trace.x, y: trace.y, name: trace.name }]);
     this.layout = figure.layout;
     this.layout.margin.r = Math.max(this.layout.margin.r, 185);
+    const longest = Math.max(...this.runs.map(run => run.nodes.reduce((most, name) => Math.max(most, name.length), 0)));
+    this.layout.margin.l = Math.max(this.layout.margin.l, BESIDE_PX + LETTER_PX * longest);
     this.ground(clusterSim.isDark());
     this.whole = structuredClone(this.layout.xaxis.range);
     this.shapes = this.layout.shapes || [];
@@ -64,7 +67,10 @@ class GanttView {
 
   // Traces and layout as the chart's place has room for them.
   fitted() {
-    const found = fitted(this.chart, this.data(), this.layout);
+    const data = this.data(), entries = data.filter(trace => trace.showlegend !== false && trace.name);
+    // Where the legend has room, plotly need not measure everything and draw it twice.
+    this.layout.margin.autoexpand = isNarrow(this.chart) || entries.some(({ name }) => plain(name).length > ENTRY_LETTERS);
+    const found = fitted(this.chart, data, this.layout);
     this.shown = found.layout;
     return found;
   }
@@ -74,7 +80,7 @@ class GanttView {
   // The window in seconds, and of a run its rows and pixels.
   view(run) {
     const full = this.chart._fullLayout, { margin, height } = this.shown || this.layout;
-    const range = full ? full.xaxis.range.map(each => full.xaxis.r2l(each)) : this.layout.xaxis.range;
+    const range = full && !this.asked ? full.xaxis.range.map(each => full.xaxis.r2l(each)) : this.asked || this.layout.xaxis.range;
     const [start, end] = range.map(place => this.time.seconds(place));
     if (!run) return { start, end };
     const axis = this.axis(run), [a, b] = full ? full[run.yaxis.replace("y", "yaxis")].range : axis.range;
@@ -103,7 +109,7 @@ class GanttView {
     const data = [...this.others];
     [...this.runs.entries()].reverse().forEach(([place, run]) => {
       const view = this.view(run);
-      Object.assign(this.axis(run), { tickmode: "array" }, rowTicks(run, view, isNarrow(this.chart) ? withoutPrefix(run.nodes) : run.nodes));
+      Object.assign(this.axis(run), { tickmode: "array", automargin: isNarrow(this.chart) }, rowTicks(run, view, isNarrow(this.chart) ? withoutPrefix(run.nodes) : run.nodes));
       if (this.fixed) return;
       const { traces, how, count, jobs } = jobTraces(run, colouring, colouring.later.codes[place], view, this, null, this.copied(run, view));
       this.drawn = run.drawn = { how, count, jobs };
@@ -145,30 +151,31 @@ class GanttView {
   }
 
   async draw() {
-    this.told = this.ranges();
     const { data, layout } = this.fitted();
+    this.asked = null;
     await Plotly.react(this.chart, data, layout);
+    this.told = this.ranges();
     this.chart.emit("gantt_drawn");
     this.fillWhenStill();
   }
 
-  // After whatever zoomed: draw what is in view now, once.
+  // After plotly itself has zoomed: draw what is in view now, once.
   later() {
     this.fillWhenStill();
     clearTimeout(this.due);
-    this.due = setTimeout(() => {
-      if (this.ranges() === this.told) return;
-      this.draw();
-      if (this.inView.checked) this.fill();
-      putAddress(this);
-    }, 40);
+    this.due = setTimeout(() => { if (this.ranges() !== this.told) this.drawView(); }, 40);
   }
 
-  async zoom(start, end) {
-    this.layout.xaxis.range = [start, end].map(each => this.time.place(each));
-    this.layout.xaxis.autorange = false;
-    await Plotly.relayout(this.chart, { "xaxis.range": this.layout.xaxis.range });
-    this.later();
+  async drawView() {
+    await this.draw();
+    if (this.inView.checked) this.fill();
+    putAddress(this);
+  }
+
+  zoom(start, end) {
+    this.asked = [start, end].map(each => this.time.place(each));
+    Object.assign(this.layout.xaxis, { range: this.asked, autorange: false });
+    return this.drawView();
   }
 
   // Zoom by a factor about a time, or go along by a part of the window.
