@@ -42,7 +42,7 @@ function ganttControls(tool) {
   tool.aside = element("aside");
   tool.hint = element("div", { className: "hint", hidden: true });
   chart.after(element("div", { className: "controls" }, label("Table of", tool.groups),
-    ...(tool.runs.length > 1 ? [element("span", { textContent: `in run ${run.name}` })] : []), label("only jobs in the chart's window", tool.inView), tool.said),
+    ...(tool.runs.length > 1 ? [element("span", { textContent: `in run ${run.name}` })] : []), label("only jobs in the chart's window", tool.inView), label("select by dragging (b)", tool.brush.button), tool.said),
     element("div", { className: "tool" }, tool.table.box, tool.aside));
   document.body.append(tool.hint);
 }

@@ -69,11 +69,7 @@ class Run {
     if (value !== value) return "–";
     if (TIMES.includes(name)) return this.time.moment(value);
     if (LENGTHS.includes(name)) return lasting(value);
-    if (name === "energy_j") {
-      const [size, unit] = [[3.6e9, "MWh"], [3.6e6, "kWh"], [1e3, "kJ"], [1, "J"]].find(([size]) => value >= size) || [1, "J"];
-      return `${short(value / size)} ${unit}`;
-    }
-    return short(value);
+    return name === "energy_j" ? joules(value) : short(value);
   }
 
   // The values of a column of texts, those of most jobs first, and of each job which it has.
@@ -186,6 +182,10 @@ class Time {
 const short = value => (value >= 1e3 ? Math.round(value) : Number(value.toPrecision(3))).toLocaleString("en", { maximumFractionDigits: 6 });
 const countedJobs = count => `${short(count)} ${count === 1 ? "job" : "jobs"}`;
 const coreTime = seconds => seconds < 360 ? `${short(seconds)} core-s` : `${short(seconds / 3600)} core h`;
+const joules = value => {
+  const [size, unit] = [[3.6e9, "MWh"], [3.6e6, "kWh"], [1e3, "kJ"], [1, "J"]].find(([size]) => value >= size) || [1, "J"];
+  return `${short(value / size)} ${unit}`;
+};
 const byNumberOrName = new Intl.Collator(undefined, { numeric: true }).compare;
 const plain = text => String(text).replace(/&lt;/g, "<").replace(/&gt;/g, ">").replace(/&amp;/g, "&");
 const escaped = text => String(text).replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");

@@ -34,6 +34,7 @@ function listen(tool) {
     const i = at.run.hit(at.time, at.height);
     tool.choose(i < 0 ? null : at.run.id(at.run.rectangles.owner[i]));
   });
+  chart.on("gantt_drawn", () => tool.brush.place());
   new ResizeObserver(() => tool.later()).observe(chart);
 }
 
@@ -65,7 +66,7 @@ function hover(tool, event) {
 function press(tool, event) {
   const does = {
     w: () => tool.scale(0.6), s: () => tool.scale(1 / 0.6), a: () => tool.along(-0.25), d: () => tool.along(0.25),
-    0: () => tool.reset(), "/": () => tool.search.focus(), Escape: () => tool.clear(),
+    b: () => tool.brush.turn(!tool.brush.button.checked), 0: () => tool.reset(), "/": () => tool.search.focus(), Escape: () => tool.clear(),
   }[event.key];
   if (!does || event.ctrlKey || event.metaKey || event.altKey) return;
   event.preventDefault();

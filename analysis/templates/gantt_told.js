@@ -29,14 +29,35 @@ function toldOfJobs(run, rows, by, title) {
   const half = middle ? `half of them at most ${lasting(middle)}` : "half of them not at all";
   const waited = !all ? (rows.length === 1 ? "It did not wait" : "None of them waited") : waits.length === 1 ? `It waited ${lasting(all)}`
     : `They waited ${lasting(all)} in all, ${lasting(all / waits.length)} on average; ${half}`;
-  const told = [element("p", {}, element("b", { textContent: title }), `: ${countedJobs(rows.length)}, ${coreTime(work)}. ${waited}.`)];
+  const told = [element("p", {}, element("b", { textContent: title }), `: ${countedJobs(rows.length)}, ${coreTime(work)}${energyOf(run, rows)}. ${waited}.`)];
   const reasons = commonReasons(run, rows), shown = reasons.length > MOST_NAMED + 1 ? reasons.slice(0, MOST_NAMED) : reasons;
   const others = reasons.slice(shown.length).reduce((sum, [, count]) => sum + count, 0);
   if (others) shown.push([`for ${short(reasons.length - shown.length)} other reasons`, others]);
   if (reasons.length) told.push(element("p", { textContent: "Those that waited did so last because:" }),
     element("ul", {}, ...shown.map(([text, count]) => element("li", { textContent: `${short(count)} × ${text}` }))));
-  told.push(toldHolders(run, rows, by, "While they waited"));
+  told.push(toldHolders(run, rows, by, "While they waited"), toldWaits(run, rows, by));
   return told.filter(Boolean);
+}
+
+// The energy of jobs in words, if the run says it.
+function energyOf({ numbers: { energy_j: energy } }, rows) {
+  const all = energy ? rows.reduce((sum, row) => sum + (energy[row] || 0), 0) : 0;
+  return all ? `, ${joules(all)}` : "";
+}
+
+// The mean wait of those with most core-seconds among jobs.
+function toldWaits(run, rows, by) {
+  const { code, names } = run.byJob ? { names: [] } : run.values(by), { wait_time: wait } = run.numbers, found = new Map();
+  if (names.length < 2 || by === "job_id") return null;
+  for (const row of rows) {
+    if (wait[row] !== wait[row]) continue;
+    const own = found.get(code[row]) || { jobs: 0, waited: 0, work: 0 };
+    own.jobs++; own.waited += wait[row]; own.work += coreSeconds(run.numbers, row);
+    found.set(code[row], own);
+  }
+  const most = [...found].sort((a, b) => b[1].work - a[1].work).slice(0, MOST_NAMED + 1);
+  return found.size < 2 ? null : element("p", {}, `Mean waits, by ${TITLES[by]} (most core time first): `,
+    most.map(([place, { jobs, waited }]) => `${names[place] || "–"} ${lasting(waited / jobs)}`).join(", "), ".");
 }
 
 function toldLines(lines) {

@@ -9,6 +9,7 @@ class GanttTool extends GanttView {
   }
 
   async begin(config) {
+    this.brush = new GanttBrush(this);
     ganttControls(this);
     const { data, layout } = this.fitted();
     await Plotly.newPlot(this.chart, data, layout, config);
@@ -52,7 +53,7 @@ class GanttTool extends GanttView {
   fill() {
     this.filled = true;
     const { start, end } = this.chart._fullLayout ? this.view() : {}, window = this.inView.checked ? [start, end] : null;
-    for (const run of this.runs) run.listed = run.keep(this.wanted, this.text, window);
+    for (const run of this.runs) run.listed = this.brush.kept(run, run.keep(this.wanted, this.text, window));
     const { run } = this;
     this.said.textContent = this.counted = run.listed.length < run.count ? `${short(run.listed.length)} of ${countedJobs(run.count)}` : countedJobs(run.count);
     this.table.show(run.listed);
@@ -111,6 +112,7 @@ class GanttTool extends GanttView {
   clear() {
     this.search.value = this.text = "";
     this.wanted = {};
+    this.brush.turn(false);
     for (const select of Object.values(this.selects)) select.value = "*";
     this.choose(null);
     return this.refilter();
@@ -150,7 +152,7 @@ class GanttTool extends GanttView {
       };
       const filtered = Object.entries(this.wanted).filter(([name]) => name in run.texts).map(([name, value]) => `${TITLES[name]} ${value || "–"}`);
       const told = row !== undefined ? toldOfJob(run, row, by, link)
-        : toldOfJobs(run, run.listed, by, filtered.join(", ") || (this.text ? `“${this.text}”` : "All of these jobs"));
+        : toldOfJobs(run, run.listed, by, filtered.join(", ") || (this.text ? `“${this.text}”` : this.brush.box ? "Selected" : "All of these jobs"));
       return this.runs.length > 1 ? [element("h4", { textContent: run.name }), ...told] : told;
     });
     this.aside.replaceChildren(...parts);

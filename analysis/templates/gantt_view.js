@@ -194,7 +194,7 @@ class GanttView {
     return this.zoom(start, end);
   }
 
-  allShapes() { return [...this.rests(), ...this.shapes, ...this.marks()]; }
+  allShapes() { return [...this.rests(), ...this.shapes, ...this.marks(), ...this.brush?.marks() || []]; }
 
   // Faint bands of nights (20:00 to 06:00) and weekends on the clocks of the machine, where they are wide enough to be seen.
   rests() {

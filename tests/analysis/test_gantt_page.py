@@ -488,3 +488,46 @@ def test_a_slider_shows_all_jobs_and_no_ids_wherever_one_zooms(tmp_path: Path) -
     found = re.search(r'<pre id="found">([^<]+)</pre>', browse((tmp_path / "page.html").as_uri(), tmp_path))
     assert found is not None
     assert json.loads(html.unescape(found[1])) == [[3, 3, 0, 3, False], [3, 1, 0, 1, True]]
+
+
+def test_a_brush_sums_up_the_jobs_in_it(tmp_path: Path) -> None:
+    """Worked out by hand: of rows 0 to 2 from 1 to 4 s only job a; from 6 to 9 s on all rows a, b and c; a click lets go.
+
+    a has 2 cores for 10 s, b 3 for 15 s after 5 s of waiting, c one for 6 s after 2 s: 20, 45 and 6 core-seconds; each has
+    used a joule.
+    """
+    script = """<pre id="found"></pre><script>
+    (async () => {
+      const found = [], pause = () => new Promise(done => setTimeout(done, 200));
+      while (!GanttTool.all.length) await pause();
+      const [tool] = GanttTool.all, { brush, chart } = tool;
+      document.dispatchEvent(new KeyboardEvent("keydown", { key: "b" })); await pause();
+      const place = (name, time, row, axis) => {
+        const { left, top } = chart.getBoundingClientRect(), { xaxis, [axis]: y } = chart._fullLayout;
+        const at = { clientX: left + xaxis._offset + xaxis.l2p(time), clientY: top + y._offset + y.l2p(row) };
+        brush.cover.dispatchEvent(new PointerEvent(name, at));
+      };
+      const drag = async (from, to, axis) => {
+        place("pointerdown", ...from, axis); place("pointermove", ...to, axis); place("pointerup", ...to, axis); await pause();
+        const shapes = chart.layout.shapes.filter(shape => shape.name === "brush").length;
+        found.push([tool.said.textContent, tool.aside.querySelector("p").textContent, shapes]);
+      };
+      await drag([1, -0.3], [4, 1.3], "yaxis");
+      await drag([6, 20], [9, 60], "yaxis2");
+      found.push([...tool.aside.querySelectorAll("p")].at(-1).textContent);
+      await drag([6, 20], [6, 20], "yaxis2");
+      document.dispatchEvent(new KeyboardEvent("keydown", { key: "Escape" })); await pause();
+      found.push(brush.cover.hidden);
+      document.getElementById("found").textContent = JSON.stringify(found);
+    })().catch(error => { document.getElementById("found").textContent = JSON.stringify(error.stack); });
+    </script></body>"""
+    text = page("brush", [figure_html(gantt(hand_made()), "brush")])
+    (tmp_path / "page.html").write_text(text.replace("</body>", script), encoding="utf-8")
+    found = re.search(r'<pre id="found">([^<]+)</pre>', browse((tmp_path / "page.html").as_uri(), tmp_path))
+    assert found is not None
+    rows, curves, waits, nothing, hidden = json.loads(html.unescape(found[1]))
+    assert (rows[0], rows[1].partition(".")[0], rows[2]) == ("1 of 3 jobs", "Selected: 1 job, 20 core-s, 1 J", 1)
+    assert (curves[0], curves[1].partition(".")[0], curves[2]) == ("3 jobs", "Selected: 3 jobs, 71 core-s, 3 J", 1)
+    assert waits == "Mean waits, by user (most core time first): bob 5 s, ann 1 s."
+    assert (nothing[0], nothing[1].partition(":")[0], nothing[2]) == ("3 jobs", "All of these jobs", 0)
+    assert hidden
