@@ -28,8 +28,9 @@ function fitted(chart, data, layout) {
   const height = (layout.height || chart.clientHeight || 450) + more;
   chart.style.height = `${height}px`;
   const bar = { orientation: "h", x: 0.5, xanchor: "center", len: 1, yref: "container", y: 1 - (above + 4) / height, yanchor: "top", thickness: 10, tickangle: 0, tickfont: { size: 9 } };
+  const over = ({ title = {} }) => ({ title: { ...title, text: title.text && `${title.text}<br> ` } });  // the bar, with a line between
   const barred = trace =>
-    trace.marker?.showscale ? { ...trace, marker: { ...trace.marker, colorbar: { ...trace.marker.colorbar, ...bar } } } :
+    trace.marker?.showscale ? { ...trace, marker: { ...trace.marker, colorbar: { ...trace.marker.colorbar, ...bar, ...over(trace.marker.colorbar) } } } :
     trace.type === "heatmap" ? { ...trace, colorbar: { ...trace.colorbar, ...bar } } : trace;
   return {
     data: bars ? data.map(barred) : data,
