@@ -43,6 +43,11 @@ class NodeChoice:
         ranks = None if self._order is None else self._order(self.view, job)
         return outlook.place(job, ranks, self.counts_memory, within, time)
 
+    def fits_later(self, job: Job, outlook: Free, time: float, within: npt.NDArray[np.integer]) -> bool:
+        """Return whether the job could be placed at ``time``, on whatever nodes; draws no random order of nodes."""
+        enough = job.requested_cores <= outlook.free_total
+        return enough and outlook.place(job, None, self.counts_memory, within, time) is not None
+
     def memory_of(self, job: Job) -> float:
         """Return the memory of one task, MB, if memory counts."""
         return job.memory if self.counts_memory else 0.0

@@ -296,9 +296,8 @@ class ProfilePlan:
                 fits_within = bool(job.requested_cores + self._kept_from(job) <= free)
             else:
                 assert self._machine is not None
-                fits_within = (
-                    self._where.later(job, self._machine, self._view.now, self._room_for(job, free)) is not None
-                )
+                room = self._room_for(job, free)
+                fits_within = self._where.fits_later(job, self._machine, self._view.now, room)
             if fits_within:
                 first = middle + 1
             else:
