@@ -23,20 +23,9 @@ from cluster_sim import AdvanceReservation, Platform, Simulation, Workload, make
 from cluster_sim.engine import latest
 from cluster_sim.errors import InputError, ModelWarning, NodeStateError
 from cluster_sim.machine.node import NodeState
+from cluster_sim.machine.reason import Loss
 from cluster_sim.platform import Cluster, NodeGroup, NodeType, PowerTransitions, ProcessorType
 from cluster_sim.records import Result
-from cluster_sim.run.decision_log import LATE_BOOT
-from schedulers.backfilling.promise_losses import (
-    CAPPED,
-    CHANGED,
-    FAILED,
-    GOES_FIRST,
-    LATE_JOB,
-    LATE_NODE,
-    SWITCHED_OFF,
-    SWITCHED_ON,
-    WITHHELD,
-)
 from schedulers.backfilling.timeline import EXTENSIONS_S
 
 INF = math.inf
@@ -234,7 +223,7 @@ class Verdict:
     promises: int = 0  #: Rows of promises that were looked at.
     later: int = 0  #: Of these, moves to later.
     unsteady: int = 0  #: Of all, those made in a run in which nodes were OFF or failed.
-    causes: Counter[str] = field(default_factory=Counter)  #: What the log says of these.
+    causes: Counter[Loss] = field(default_factory=Counter)  #: What the log says of these.
     broken: list[str] = field(default_factory=list)  #: What is wrong, in words.
 
 
@@ -246,12 +235,12 @@ def judge(case: Case, simulation: Simulation) -> Verdict:
     told: dict[tuple[str, int], tuple[float, float]] = {}  # job and attempt: (promised, when it was)
     withdrawn = _withdrawals(result)
     begun: Counter[str] = Counter()  # attempts of each job so far; one may end as it begins, so times do not tell
-    for row in result.decisions.itertuples():
+    for row, reason in zip(result.decisions.itertuples(), result.decision_reasons, strict=True):
         begun[row.job_id] += row.decision == "start"
         if row.decision != "reserve":
             continue
         verdict.promises += 1
-        number = begun[row.job_id] - (row.because == LATE_BOOT)  # that is told as the attempt begins
+        number = begun[row.job_id] - (Loss.LATE_BOOT in reason.losses)  # that is told as the attempt begins
         mine, key = attempts.get(row.job_id), (row.job_id, number)
         promised, since = told.get(key, (INF, row.time))
         rejoined = mine is not None and number < len(mine) and since < mine["queue_time"].iloc[number]
@@ -259,11 +248,15 @@ def judge(case: Case, simulation: Simulation) -> Verdict:
             promised, since = INF, row.time  # it was withdrawn while it waited, and has joined the queue again
         if row.promised_time > latest(promised):
             verdict.later += 1
-            causes = row.because.split(" and ") if row.because else []
+            causes = reason.losses
             verdict.causes.update(causes)
             wrong = [cause for cause in causes if not _happened(cause, case, simulation, row, since)]
             if wrong or not causes:
-                why = f"because {', '.join(wrong)}, which is not so" if wrong else "for no reason"
+                why = (
+                    f"because {' and '.join(cause.value for cause in wrong)}, which is not so"
+                    if wrong
+                    else "for no reason"
+                )
                 verdict.broken.append(
                     f"at {row.time:g} job {row.job_id}: {promised:g} moved to {row.promised_time:g} {why}"
                 )
@@ -289,30 +282,30 @@ def _withdrawals(result: Result) -> dict[str, list[float]]:
     return found
 
 
-def _happened(cause: str, case: Case, simulation: Simulation, row: Any, since: float) -> bool:
+def _happened(cause: Loss, case: Case, simulation: Simulation, row: Any, since: float) -> bool:
     """Whether the records show the cause of a move, between the promise and the move."""
-    states = {FAILED: NodeState.FAILED, SWITCHED_OFF: NodeState.SWITCHING_OFF}
+    states = {Loss.FAILED: NodeState.FAILED, Loss.SWITCHED_OFF: NodeState.SWITCHING_OFF}
     if cause in states:
         changes = simulation.view.machine.state_changes
         return any(since <= when <= row.time and state is states[cause] for when, _, state, _ in changes)
     jobs = simulation.result().jobs
-    if cause == SWITCHED_ON:  # by the policy, or from outside; an order to a node that shuts down leaves no record
+    if cause == Loss.SWITCHED_ON:  # by the policy, or from outside; an order to a node that shuts down leaves no record
         return bool(case.power or case.disturbances or "failures" in case.options)  # a node that is repaired boots
-    if cause in (LATE_NODE, LATE_BOOT):
+    if cause in (Loss.LATE_NODE, Loss.LATE_BOOT):
         return any(kind.transitions.switch_on_distribution for kind in case.platform.node_types)
-    if cause == LATE_JOB:
+    if cause == Loss.LATE_JOB:
         asked = jobs["requested_time"].where(jobs["requested_time"] > 0.0, EXTENSIONS_S[0])
         lasted = jobs["finish_time"].fillna(INF).clip(upper=row.time) - jobs["allocation_time"]
         return bool(((lasted >= asked - 1e-9 * row.time) & ~(jobs["finish_time"] < since)).any())
-    if cause == CHANGED:
+    if cause == Loss.CHANGED:
         pieces = simulation.result().spells.values()
         starts = [piece.start for own in pieces for piece in own[1:]]
         return any(since <= start <= row.time for start in starts)
-    if cause == WITHHELD:
+    if cause == Loss.WITHHELD:
         return str(case.power).startswith(WITHHOLDING)
-    if cause == CAPPED:
+    if cause == Loss.CAPPED:
         return str(case.power).startswith("power-cap")
-    return cause == GOES_FIRST and not _stays_first(case, simulation.result(), row)
+    return cause == Loss.GOES_FIRST and not _stays_first(case, simulation.result(), row)
 
 
 def _stays_first(case: Case, result: Result, row: Any) -> bool:
@@ -362,7 +355,7 @@ def main(runs: int, seed: int, seconds: float, resizing: bool) -> None:
     click.echo(f"{made:,} runs, {total.promises:,} promises, {where}")
     click.echo(f"{total.later:,} moved to later, {len(total.broken)} broken")
     for cause, count in total.causes.most_common():
-        click.echo(f"  {count:,} because {cause}")
+        click.echo(f"  {count:,} because {cause.value}")
     raise SystemExit(1 if total.broken else 0)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +14,7 @@ from cluster_sim.amounts import in_seconds
 from cluster_sim.errors import counted
 from cluster_sim.machine.core_ranges import by_unit
 from cluster_sim.machine.placement import Span
+from cluster_sim.machine.reason import PREEMPTED, Reason, as_reason
 from cluster_sim.platform.platform import Platform
 from cluster_sim.records.energy_accounts import node_bounds
 from cluster_sim.records.result import Result
@@ -29,6 +30,7 @@ class Step:
     decision: str
     job_id: str
     because: str
+    why: Reason
     behind: str
     promised_time: float  # s; NaN: no promise
     where: str
@@ -46,7 +48,7 @@ class Step:
         if self.decision == "block":
             return f"Job {self.job_id} stays in the queue, and no job behind it may start before it."
         if self.decision == "preempt":
-            return f"Job {self.job_id} is {self.because.partition(': ')[0]}."
+            return f"Job {self.job_id} is {replace(self.why, said='') if self.why.kind in PREEMPTED else self.why}."
         if self.decision in ("resume", "resize"):
             verb = "continues on" if self.decision == "resume" else "is to have"
             return f"Job {self.job_id} {verb} {self.where}."
@@ -55,7 +57,8 @@ class Step:
     def reason(self) -> str:
         """Return the scheduler's reason; if it gave none, what that means."""
         if self.decision == "preempt":
-            parts = (self.because.partition(": ")[2], f"for job {self.behind}" if self.behind else "")
+            said = self.why.said if self.why.kind in PREEMPTED else ""  # by an older version, that is told before
+            parts = (said, f"for job {self.behind}" if self.behind else "")
             return "; ".join(filter(None, parts)).capitalize() + "."
         if self.because and self.decision in ("hold", "block") and not self.behind:
             return f"It {self.because}."
@@ -79,6 +82,8 @@ class Steps:
         #: The places of each step's job: (first node, node after the last, cores on each) …
         self.spans: Sequence[tuple[Span, ...]]
         self._table, self.spans = (decisions, result.decision_spans) if self.logged else _recorded(result)
+        #: Why each was decided.
+        self.reasons = result.decision_reasons if self.logged else [as_reason(text) for text in self._table["because"]]
         self.time = self._table["time"].to_numpy(dtype=np.float64)
         self.decisions = self._table["decision"].to_numpy(dtype=object)  #: Kind of each step.
         self.rows = rows_of_jobs(self._table, result.jobs)  #: Row of each step's job.
@@ -87,9 +92,14 @@ class Steps:
         return len(self._table)
 
     def __getitem__(self, number: int) -> Step:
-        time, job, decision, because, behind, promised, _ = self._table.iloc[number].tolist()
+        row = self._table.iloc[number]
+        time, job, decision, because, behind, promised = (
+            row[name] for name in ("time", "job_id", "decision", "because", "behind", "promised_time")
+        )
         where = places_in_words(self.spans[number], self._platform)
-        return Step(float(time), decision, str(job), _text(because), _text(behind), float(promised), where)
+        return Step(
+            float(time), decision, str(job), _text(because), self.reasons[number], _text(behind), float(promised), where
+        )
 
     def of_job(self, job_id: str) -> list[int]:
         """Return the steps of a job."""

@@ -1,7 +1,7 @@
 """Why a job waits, as data: of what kind the reason is, with a few numbers and names. This module alone words it.
 
 Whoever decides makes a :class:`Reason`: the machine, where a job does not fit (:func:`lacking`), or a scheduler, where it
-keeps a job back that would fit. A scheduler of a user may give a clause of its own instead.
+keeps a job back that would fit. A scheduler of a user may give a clause of its own instead (:func:`as_reason`).
 """
 
 from __future__ import annotations
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 MOST_GUESTS = 3
 """Guests that are named before the rest is counted."""
+MOST_PROMISED = 5
+"""Jobs with a promise that are named before the rest is counted."""
 WITHHELD = "withheld"
 OUT_OF_USE = {
     WITHHELD: ("is withheld by ", "are withheld by "),
@@ -37,6 +39,23 @@ OUT_OF_USE = {
     NodeState.FAILED: ("has failed", "have failed"),
 }
 """Words about one node, and about several, that no job can be given; in the order in which they are said."""
+
+
+class Loss(Enum):
+    """What puts off a promised start, in words: most are what the machine has lost since the promise was made."""
+
+    FAILED = "a node has failed"
+    WITHHELD = "a node is withheld"
+    SWITCHED_OFF = "a node is switched off"
+    SWITCHED_ON = "a node boots for no job"
+    LATE_NODE = "a node takes longer to switch than expected"
+    LATE_JOB = "a job lasts longer than expected"
+    CHANGED = "a running job goes on with other cores"
+    GUEST = "a guest has got cores"
+    LATE_GUEST = "a guest stays longer than expected"
+    CAPPED = "the power cap kept a job from starting"
+    GOES_FIRST = "a job goes before it in the queue"
+    LATE_BOOT = "its nodes take longer to boot than expected"
 
 
 class ReasonKind(Enum):
@@ -56,6 +75,7 @@ class ReasonKind(Enum):
     BEHIND = "job {behind} is before it in the queue{said}, and no job may overtake that"
     DELAYS = "would delay a job that was promised a start"
     DELAYS_PROMISED = "would delay job {behind}, which was promised a start {promised}"
+    DELAYS_ONE_OF = "would delay job {one_of}, which were promised a start"
     PROMISED_LATER = "was promised a later start"
     NO_EARLIER = "would begin no earlier on them than on those that it was promised"
     NOT_MOVED = (
@@ -71,6 +91,16 @@ class ReasonKind(Enum):
     SOONER_ON_MORE = "should end sooner on more cores than are free"
     SLURM = "has Slurm's reason {said}"
     SAID = "{said}"
+    # Why a job starts, why its promise was put off, or how it lost its cores: no reasons of a wait.
+    BACKFILLED = "backfilled: it delays no job that was promised a start{more}"
+    ON_TRIAL = "on trial: it leaves when the first job of the queue can start with its cores{more}"
+    PUT_OFF = "{losses}"
+    TAKEN_BACK = "{lost}"  # in the same words; the values of kinds have to differ
+    REQUEUED = "requeued{because}"
+    SUSPENDED = "suspended{because}"
+    CANCELLED = "cancelled{because}"
+    TIMED_OUT = "timed out{because}"
+    NODE_FAIL = "NODE_FAIL"
     # Why nothing better can be said, or what kept it from the queue.
     NOT_LOGGED = "the scheduler kept it back (only a run with --explain knows why)"
     NO_REASON = "the scheduler kept it back, and gave no reason"
@@ -89,8 +119,9 @@ LACKING = (
     ReasonKind.ITS_CORES_RESERVED,
 )
 """Kinds of reasons of a job for which the machine has not enough."""
+PREEMPTED = (ReasonKind.REQUEUED, ReasonKind.SUSPENDED, ReasonKind.CANCELLED, ReasonKind.TIMED_OUT)
+"""Kinds that tell how a scheduler took a job's cores; why, is what the reason has ``said``."""
 _WHOLE_CLAUSES = (ReasonKind.BEHIND, ReasonKind.NOT_LOGGED, ReasonKind.NO_REASON)
-_LACKS = tuple(kind.value.partition("{")[0] for kind in LACKING[:5])
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +153,8 @@ class Reason:
     behind: str = ""  #: Id of the job behind which, or for the sake of which, it waits,
     promised: float | None = None  #: and which was promised a start then, s; inf: when jobs end that named no time.
     said: str = ""  #: Words of whoever decides, or the order of the queue.
+    one_of: tuple[str, ...] = ()  #: Ids of the jobs of which it would delay one.
+    losses: tuple[Loss, ...] = ()  #: What has put off a promise.
 
     def __bool__(self) -> bool:
         return self.kind is not ReasonKind.FITS
@@ -146,9 +179,11 @@ class Reason:
 FITS = Reason(ReasonKind.FITS)
 
 
-def lacks(because: str) -> bool:
-    """Return whether a clause read from a table of decisions says what a job lacks."""
-    return because.startswith(_LACKS)
+def as_reason(because: Reason | str) -> Reason:
+    """Return a reason as it is, and a clause of a user's scheduler as one that says that; FITS if there are no words."""
+    if isinstance(because, Reason):
+        return because
+    return Reason(ReasonKind.SAID, said=because) if because else FITS
 
 
 # ---------------------------------------------------------------------- in words
@@ -172,7 +207,14 @@ def clause(reasons: Sequence[Reason], at: Callable[[float], str] = at_time) -> s
         behind=one.behind,
         promised=f"at {at(one.promised or 0.0)}" if known else "when jobs have ended that requested no time",
         said=one.said,
+        because=f": {one.said}" if one.said else "",
+        more=f"; {one.said}" if one.said else "",
+        one_of=_one_of(one.one_of),
+        losses=(losses := " and ".join(loss.value for loss in one.losses)),
+        lost=losses,
     )
+    if one.behind and "{behind}" not in one.kind.value:
+        text = f"{text} (job {one.behind})"
     remarks = []
     for i, (cause, _) in enumerate(one.out_of_use):
         counts = [reason.out_of_use[i][1] for reason in reasons]
@@ -187,6 +229,13 @@ def clause(reasons: Sequence[Reason], at: Callable[[float], str] = at_time) -> s
         many = counted(one.more_guests, "more guest")
         remarks.append(f"{many} {'holds' if one.more_guests == 1 else 'hold'} cores")
     return f"{text} ({', '.join(remarks)})" if remarks else text
+
+
+def _one_of(jobs: Sequence[str]) -> str:
+    """Write ``3, 4 or 5``; of many the first few, and how many more."""
+    names, more = list(jobs[:MOST_PROMISED]), len(jobs) - MOST_PROMISED
+    names += [f"one of {more:,} more"] if more > 0 else []
+    return " or ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
 
 
 def _span(numbers: Sequence[int]) -> str:

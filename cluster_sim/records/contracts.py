@@ -5,10 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import pandas as pd
 
     from cluster_sim.engine import Environment
     from cluster_sim.machine.machine import Machine
+    from cluster_sim.machine.reason import Reason
     from cluster_sim.platform.platform import Platform
     from cluster_sim.records.core_holds import CoreHolds
     from cluster_sim.records.reasons.spells import Spell
@@ -105,6 +108,11 @@ class RunRecords(Protocol):
 
     @property
     def core_holds(self) -> CoreHolds:
+        """See the property of that name of Result."""
+        ...
+
+    @property
+    def decision_reasons(self) -> Sequence[Reason]:
         """See the property of that name of Result."""
         ...
 

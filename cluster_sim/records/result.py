@@ -22,6 +22,7 @@ from cluster_sim.files.csv import quoting_for, write_parts
 from cluster_sim.files.folders import held
 from cluster_sim.files.reading import read_own_json
 from cluster_sim.files.source import running_no_new_files
+from cluster_sim.machine.reason import Reason, as_reason
 from cluster_sim.packages import sibling
 from cluster_sim.platform.platform import Platform
 from cluster_sim.records.assumptions import kind_of
@@ -280,6 +281,20 @@ class Result:
         return self._tables.decision_spans()
 
     @cached_property
+    def decision_reasons(self) -> Sequence[Reason]:
+        """Return the reason of each row of ``decisions`` as data; where a result kept words only, one that has these.
+
+        Of a job that lacks something it is the kind alone: how much there was, ``because`` tells.
+        """
+        texts, conditions = self.decisions["because"].tolist(), self.conditions
+        if conditions is None or not conditions.log:
+            return [as_reason(text) for text in texts]
+        if len(conditions.log) != len(texts):
+            expected = f"{len(texts)} numbers, one for each row of the table of decisions"
+            raise FormatError("conditions.json, log", expected, len(conditions.log))
+        return [conditions.reasons[number] for number in conditions.log]
+
+    @cached_property
     def conditions(self) -> Conditions | None:
         """Return what beside free cores decided whether jobs could start; None: of another program's run."""
         return self._tables.conditions()
@@ -418,7 +433,8 @@ class Result:
             aside(directory / SUMMARY_FILE).write_text(summary)
             aside(directory / PLATFORM_FILE).write_bytes(native_bytes(self.platform, PLATFORM_FILE))
             if self.conditions:
-                aside(directory / CONDITIONS_FILE).write_text(json.dumps(self.conditions.document()) + "\n")
+                text = json.dumps(self.conditions.document(), separators=(",", ":"))
+                aside(directory / CONDITIONS_FILE).write_text(f"{text}\n")
             for name, (parts, texts) in tables.items():
                 path = aside(directory / f"{name}.{file_format}")
                 if file_format == "parquet":

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from array import array
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
-from cluster_sim.machine.reason import Reason, lacks
+from cluster_sim.machine.reason import FITS, Loss, Reason, ReasonKind, as_reason
 from cluster_sim.run.decisions import Change, Hold, Preempt, Reserve, Resume, Start
 from cluster_sim.workload.fields import RESULT_TABLES, names
 
@@ -19,19 +20,26 @@ if TYPE_CHECKING:
 
 KINDS = ("start", "reserve", "hold", "reject", "block", "preempt", "resume", "resize")
 _START, _RESERVE, _HOLD, _REJECT, _BLOCK, _PREEMPT, _RESUME, _RESIZE = range(len(KINDS))
-_TAKEN = {"requeue": "requeued", "suspend": "suspended", "cancel": "cancelled", "timeout": "timed out"}
+_TAKEN = {
+    "requeue": ReasonKind.REQUEUED,
+    "suspend": ReasonKind.SUSPENDED,
+    "cancel": ReasonKind.CANCELLED,
+    "timeout": ReasonKind.TIMED_OUT,
+}
 KeptBackRow = tuple[float, int] | tuple[float, int, float]
-ToldRow = tuple[float, int, str]
+PromiseRow = tuple[float, int] | tuple[float, int, float]
+ToldRow = tuple[float, int, Reason]
 NOBODY = -1
+_NOTHING = (FITS, NOBODY)
 NAN = float("nan")
-LATE_BOOT = "its nodes take longer to boot than expected"
+LATE_BOOT = Reason(ReasonKind.PUT_OFF, losses=(Loss.LATE_BOOT,))
 
 
 class DecisionLog:
     """A row whenever something changed for a job: what it waits for, what it was promised, its start, its refusal.
 
-    Columns, with jobs by their position in the workload and texts by their number: a scheduler that looks at every
-    pending job in every pass says the same thing many times, in few words.
+    Columns, with jobs by their position in the workload and reasons by their number: a scheduler that looks at every
+    pending job in every pass says the same thing many times.
     """
 
     def __init__(self) -> None:
@@ -42,7 +50,7 @@ class DecisionLog:
         self._behind = array("q")
         self._promised = array("d")
         self._spans: list[tuple[Span, ...]] = []
-        self._texts: dict[Reason | str, int] = {}
+        self._reasons: dict[Reason | str, int] = {}
         #: Per job what was last said of it: why, behind which job, whether it blocks the queue,
         self._held: dict[int, tuple[Reason | str, int, bool]] = {}
         self._promises: dict[int, tuple[float, tuple[Span, ...]]] = {}  #: and when and where it is to start.
@@ -95,8 +103,7 @@ class DecisionLog:
         index, because = decision.job.index, decision.because
         if isinstance(decision, Preempt):
             behind = NOBODY if decision.behind is None else decision.behind.index
-            taken = _TAKEN[decision.mode]
-            self._add(now, index, _PREEMPT, f"{taken}: {because}" if because else taken, behind)
+            self._add(now, index, _PREEMPT, Reason(_TAKEN[decision.mode], said=str(because)), behind)
         else:
             kind = _RESUME if isinstance(decision, Resume) else _RESIZE
             self._add(now, index, kind, because, spans=decision.placement.spans)
@@ -124,7 +131,7 @@ class DecisionLog:
         self._time.append(now)
         self._job.append(index)
         self._kind.append(kind)
-        self._because.append(self._texts.setdefault(because, len(self._texts)))
+        self._because.append(self._reasons.setdefault(because, len(self._reasons)))
         self._behind.append(behind)
         self._promised.append(promised)
         self._spans.append(spans)
@@ -132,6 +139,18 @@ class DecisionLog:
     def spans(self, rows: int) -> list[tuple[Span, ...]]:
         """Return where the first ``rows`` rows put their jobs."""
         return self._spans[:rows]
+
+    def reasons(self) -> tuple[tuple[Reason, ...], tuple[int, ...]]:
+        """Return the reasons that were given, and the number of each row's among them.
+
+        Of a job that lacks something the kind is enough: how much there was, the records of the machine know.
+        """
+        numbers: dict[Reason, int] = {}
+        own = []
+        for because in self._reasons:
+            reason = as_reason(because)
+            own.append(numbers.setdefault(Reason(reason.kind) if reason.lacks else reason, len(numbers)))
+        return tuple(numbers), tuple(own[number] for number in self._because)
 
     def table(self, rows: int, job_ids: np.ndarray, platform: Platform) -> pd.DataFrame:
         """Return the first ``rows`` rows as a table with the columns of ``cluster_sim.workload.fields``."""
@@ -142,7 +161,7 @@ class DecisionLog:
             "time": np.array(self._time[:rows], np.float64),
             "job_id": ids[np.array(self._job[:rows], np.int64)],
             "decision": np.array(KINDS, object)[np.frombuffer(bytes(self._kind[:rows]), np.uint8)],
-            "because": np.array([*map(str, self._texts), ""], object)[np.array(self._because[:rows], np.int64)],
+            "because": np.array([*map(str, self._reasons), ""], object)[np.array(self._because[:rows], np.int64)],
             "behind": ids[behind],
             "promised_time": np.array(self._promised[:rows], np.float64),
             "nodes": np.array([*nodes_texts(self.spans(rows), platform), ""], object)[:-1],
@@ -153,18 +172,22 @@ class DecisionLog:
 class KeptBack:
     """Keeps, in a run without a log, why jobs wait that would fit.
 
-    A job waits for the sake of another, or for a reason that the scheduler gives for it alone.
+    A job waits for the sake of another, of one of several, or for a reason that the scheduler gives for it alone.
+    ``keeps_back`` is the reason of a scheduler that gives none.
     """
 
-    def __init__(self, head_alone_delays: bool) -> None:
+    def __init__(self, head_alone_delays: bool, keeps_back: Reason) -> None:
         self._head_alone_delays = head_alone_delays
+        self._several_delay = keeps_back.kind is ReasonKind.DELAYS
         #: A row whenever this changes: when (s), the job that none may overtake, or that was promised a start, and when (s);
         #: or NOBODY, if the former job may be overtaken from then on.
         self.rows: list[KeptBackRow] = []
-        self.told: list[ToldRow] = []  #: When (s), of which job, which clause.
+        #: Where several jobs have promises, each: when (s), to which job, for when (s), or nothing if it is taken back.
+        self.promises: list[PromiseRow] = []
+        self.told: list[ToldRow] = []  #: When (s), of which job, which reason.
         self._head: Job | None = None  # the job of the last row
         self._blocking: set[int] = set()  # jobs of rows that none might overtake, by index
-        self._clauses: dict[int, str] = {}  # told last, by index of the job
+        self._last: dict[int, tuple[Reason | str, int]] = {}  # told last, by index of the job, and behind whom
 
     def blocks(self, now: float, head: Job) -> None:
         """Note that no job may overtake this one."""
@@ -172,16 +195,19 @@ class KeptBack:
             self._head = head
             self._blocking.add(head.index)
             self.rows.append((now, head.index))
-            self._clauses.clear()  # what is still so is to be told anew
+            self._last.clear()  # what is still so is to be told anew
 
     def note(self, now: float, decision: Hold | Reserve) -> None:
         """Note that no job may overtake or delay this one, and the scheduler's reason for it alone."""
-        index = decision.job.index
+        index, reason = decision.job.index, decision.because
         if isinstance(decision, Reserve):
             if self._head_alone_delays and (not self.rows or self.rows[-1][1:] != (index, decision.time)):
                 self._head = None
                 self.rows.append((now, index, decision.time))
-                self._clauses.clear()
+                self._last.clear()
+            elif self._several_delay:
+                is_over = isinstance(reason, Reason) and reason.kind is ReasonKind.TAKEN_BACK
+                self.promises.append((now, index) if is_over else (now, index, decision.time))
             return
         if decision.blocks:
             self.blocks(now, decision.job)
@@ -189,15 +215,15 @@ class KeptBack:
             self._head = None
             self._blocking.clear()
             self.rows.append((now, NOBODY))
-        reason = decision.because
-        because = ""
-        if not (reason.lacks if isinstance(reason, Reason) else lacks(reason)):  # what it lacks, the records know
-            because = str(reason)
-        if because and decision.behind is not None:
-            because += f" (job {decision.behind.job_id})"
-        if self._clauses.get(index, "") != because:
-            self._clauses[index] = because
-            self.told.append((now, index, because))
+        if not reason or (isinstance(reason, Reason) and reason.lacks):  # what it lacks, the records know
+            reason, behind = FITS, None
+        else:
+            behind = decision.behind
+        told = reason, NOBODY if behind is None else behind.index
+        if self._last.get(index, _NOTHING) != told:
+            self._last[index] = told
+            reason = as_reason(reason)
+            self.told.append((now, index, reason if behind is None else replace(reason, behind=behind.job_id)))
 
 
 def nodes_texts(placements: list[tuple[Span, ...]], platform: Platform) -> list[str]:

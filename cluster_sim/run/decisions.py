@@ -41,7 +41,7 @@ class Start:
 
     job: Job
     placement: Placement
-    because: str = ""
+    because: Reason | str = ""
     p_state: int | None = None
 
 
@@ -56,7 +56,7 @@ class Reserve:
     job: Job
     time: float
     placement: Placement | None = None
-    because: str = ""
+    because: Reason | str = ""
 
 
 @dataclass(slots=True)
@@ -86,7 +86,7 @@ class Preempt:
     job: Job
     mode: str = "requeue"
     grace_s: float = 0.0
-    because: str = ""
+    because: Reason | str = ""
     behind: Job | None = None
 
 
@@ -138,13 +138,19 @@ _JOB: _Wish = (Job, Job, False, "a job, such as view.pending has")
 _FOUND = "a placement, such as view.place finds for a job that fits (None: it does not fit)"
 _PLACEMENT: _Wish = (Placement, Placement, False, _FOUND)
 _WORDS: _Wish = (str, str, False, "a clause in words")
+_REASON: _Wish = (Reason, (Reason, str), False, "a reason, or a clause in words")
 _TIME: _Wish = (float, Real, False, "a time in s")
 _WISHES: Mapping[type, Mapping[str, _Wish]] = {
-    Start: {"job": _JOB, "placement": _PLACEMENT, "because": _WORDS},
-    Reserve: {"job": _JOB, "time": _TIME, "placement": (Placement, Placement, True, "a placement, or None")},
+    Start: {"job": _JOB, "placement": _PLACEMENT, "because": _REASON},
+    Reserve: {
+        "job": _JOB,
+        "time": _TIME,
+        "placement": (Placement, Placement, True, "a placement, or None"),
+        "because": _REASON,
+    },
     Hold: {
         "job": _JOB,
-        "because": (Reason, (Reason, str), False, "a reason, or a clause in words"),
+        "because": _REASON,
         "behind": (Job, Job, True, "a job, or None"),
         "blocks": (bool, bool, False, "True or False"),
     },
@@ -152,7 +158,7 @@ _WISHES: Mapping[type, Mapping[str, _Wish]] = {
         "job": _JOB,
         "mode": (str, str, False, f"one of {', '.join(MODES)}"),
         "grace_s": _TIME,
-        "because": _WORDS,
+        "because": _REASON,
         "behind": (Job, Job, True, "a job, or None"),
     },
     Resume: {"job": _JOB, "placement": _PLACEMENT, "because": _WORDS},

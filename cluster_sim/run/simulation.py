@@ -181,7 +181,7 @@ class Simulation:
         self.attempts = Attempts(len(workload))
         self.decision_log = DecisionLog() if explain else None
         #: What is kept of why jobs wait, where there is no log.
-        self.kept_back = KeptBack(self.traits.head_alone_delays)
+        self.kept_back = KeptBack(self.traits.head_alone_delays, self.traits.keeps_back)
         self._told: set[str] = set()  #: Kinds of cautions that the user has been warned of.
         self.stopped_at = self.until  #: Up to when the caller wants the records; None: to the last completion.
         self.machine = self._make_machine(models, reservations)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Generator
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from typing_extensions import Doc
 
 from cluster_sim.machine.placement import Placement
+from cluster_sim.machine.reason import FITS, Reason, ReasonKind
 from cluster_sim.machine.running import Running
 from cluster_sim.run.decisions import Decision, Start
 from cluster_sim.run.view import View
@@ -78,11 +80,13 @@ class Backfilling(Scheduler):
         return ProfilePlan(self._where, self._timeline, self._counted and view.machine.boot_delays is None)
 
     def _start(
-        self, view: View, place: int, job: Job, placement: Placement, why: str = ""
+        self, view: View, place: int, job: Job, placement: Placement, why: Reason = FITS
     ) -> Generator[Decision, None, Running]:
         """Start the job at a place of the queue; the decision log gets to know why, and what the order says of it."""
         if view.explains:
-            start = Start(job, placement, "; ".join(filter(None, (why, self._queue.tell(job)))))
+            if told := self._queue.tell(job):
+                why = replace(why or Reason(ReasonKind.SAID), said=told)
+            start = Start(job, placement, why)
             yield from self._log.started(start)
             yield start
         else:

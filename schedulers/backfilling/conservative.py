@@ -14,14 +14,13 @@ from typing import TYPE_CHECKING, Annotated
 from typing_extensions import Doc
 
 from cluster_sim.engine import latest
-from cluster_sim.machine.reason import Reason, ReasonKind
+from cluster_sim.machine.reason import Loss, Reason, ReasonKind
 from cluster_sim.options import checked
 from cluster_sim.run.decisions import Decision, Hold, WakeAt
 from cluster_sim.run.view import View
 from schedulers.backfilling.backfilling import Backfilling, Reservation
 from schedulers.backfilling.candidates import improvable
 from schedulers.backfilling.plans import Promise
-from schedulers.backfilling.promise_losses import CAPPED
 from schedulers.backfilling.promises import Promises
 from schedulers.backfilling.timeline import ExpectedReturns
 from schedulers.policy.policy import schedulers
@@ -153,7 +152,7 @@ class ConservativeBackfilling(Backfilling):
     def _promise_anew(self, view: View) -> Iterator[Decision]:
         """Forget the profile and all promises, and make them again, in the order of their times."""
         if self._is_capped:
-            self._log.losses.note(CAPPED)
+            self._log.losses.note(Loss.CAPPED)
         self._is_new = self._is_capped = False
         self._returns.renew()
         self._plan = self._profile(view)

@@ -22,7 +22,7 @@ from typing_extensions import Doc
 
 from cluster_sim.engine import latest
 from cluster_sim.machine.placement import Placement
-from cluster_sim.machine.reason import FITS
+from cluster_sim.machine.reason import FITS, Reason, ReasonKind
 from cluster_sim.machine.running import Running
 from cluster_sim.options import checked
 from cluster_sim.run.decisions import Decision, Hold
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 
     from cluster_sim.workload.jobs import Job
 
-BACKFILLED = "backfilled: it delays no job that was promised a start"
+BACKFILLED = Reason(ReasonKind.BACKFILLED)
 
 Depth = Annotated[
     int, Ge(0), Unit("jobs"), Doc("waiting jobs that are promised a start; all: conservative backfilling")
@@ -157,7 +157,7 @@ class EasyBackfilling(Backfilling):
     ):
         super().__init__(order, nodes, reservation, memory, aging)
         self._depth = depth
-        self.head_alone_delays = depth == 1
+        self.head_alone_delays, self._tells_several = depth == 1, depth > 1
         self.keeps_back = DELAYS if depth > 1 else FITS
         self._backfill_order = job_orders.make(backfill) if isinstance(backfill, str) else backfill
 
@@ -213,7 +213,7 @@ class EasyBackfilling(Backfilling):
         queue.refresh(view)
         plan = self._plan = self._new_plan()
         self._promised = 0
-        if view.explains:
+        if view.explains or self._tells_several:
             self._log.begin_renewal()
         for place in range(queue.first, queue.stop):
             job = queue.jobs[place]
@@ -236,7 +236,7 @@ class EasyBackfilling(Backfilling):
                 break
         else:
             self._behind = queue.stop
-        if view.explains:
+        if view.explains or self._tells_several:
             yield from self._log.end_renewal()
         if self._plan is not None:
             yield from self._backfill(view, plan, self._behind)
@@ -248,7 +248,8 @@ class EasyBackfilling(Backfilling):
     def _hold(self, view: View, plan: Plan, place: int, job: Job) -> Iterator[Decision]:
         """Promise a start to a job that does not fit now."""
         promise = plan.promise(job)
-        yield from self._log.first_held(plan, job, promise, self.head_alone_delays)
+        told = 1 if self.head_alone_delays else self._depth if self._tells_several else 0
+        yield from self._log.first_held(plan, job, promise, told)
         if view.machine.power_budget.is_set and view.planning.is_capped(job):
             self._plan = None  # a job that overtook it would take the watts that it waits for
             return
@@ -258,7 +259,7 @@ class EasyBackfilling(Backfilling):
     def _backfill(self, view: View, plan: Plan, first: int) -> Iterator[Decision]:
         """Start those of the jobs from place ``first`` on that delay no promised start."""
         queue, pending = self._queue, view.pending_by_index
-        why = BACKFILLED if self._promised else ""
+        why = BACKFILLED if self._promised else FITS
         for place in candidates(view, queue, first, plan, self._order_behind) if view.free_total else ():
             job = queue.jobs[place]
             if job is None or job.requested_cores > view.free_total:

@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from cluster_sim.engine import latest
-from cluster_sim.machine.reason import FITS, Reason, ReasonKind
+from cluster_sim.machine.reason import FITS, Loss, Reason, ReasonKind
 from cluster_sim.run.decisions import Decision, Hold, Reserve, Start
 from cluster_sim.run.view import View
 from schedulers.backfilling.job_queue import JobQueue
 from schedulers.backfilling.plans import Plan, Promise
 from schedulers.backfilling.profile_plan import ProfilePlan
-from schedulers.backfilling.promise_losses import CAPPED, GOES_FIRST, Losses
+from schedulers.backfilling.promise_losses import Losses
 from schedulers.backfilling.timeline import Timeline
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ NOT_MOVED = Reason(ReasonKind.NOT_MOVED)
 
 
 class PromiseLog:
-    """Follows the promises of a run whose decisions are logged. Without a log it only tells of :meth:`first_held`."""
+    """Follows the promises of a run whose decisions are logged. Without a log it tells only of :meth:`first_held`."""
 
     def __init__(self, view: View, memory: bool):
         self._view = view
@@ -73,13 +73,13 @@ class PromiseLog:
         missing, is_capped = view.shortage(job, self._memory), view.planning.is_capped(job)
         yield Hold(job, missing, blocks=is_capped) if missing else plan.refusal(job)
         if is_capped:
-            self.losses.note(CAPPED)
+            self.losses.note(Loss.CAPPED)
             self._capped.add(job.index)
         if promise is not None:
             time = promise.ready if boot_s is None else promise.time + boot_s
             _, last = self._promised.get(job.index, (job, math.inf))
             self._promised[job.index] = job, time
-            yield Reserve(job, time, promise.placement, self._why_later(job) if time > latest(last) else "")
+            yield Reserve(job, time, promise.placement, self._why_later(job) if time > latest(last) else FITS)
         elif job.index in self._promised:
             yield self._taken_back(job)
 
@@ -90,10 +90,10 @@ class PromiseLog:
             if job.requested_cores <= free and view.is_pending(job) and not view.shortage(job, self._memory):
                 yield Hold(job, NOT_MOVED) if plan.could_start(job) else plan.refusal(job)
 
-    def first_held(self, plan: Plan, job: Job, promise: Promise | None, is_only_one: bool) -> Iterator[Decision]:
-        """Tell of a job that jobs behind it may not delay.
+    def first_held(self, plan: Plan, job: Job, promise: Promise | None, promises: int) -> Iterator[Decision]:
+        """Tell of a job that jobs behind it may not delay; ``promises`` is how many may have one, 0 if that alone delays none.
 
-        Without a log that is only told of a job that none may overtake, and if it ``is_only_one`` and something changed.
+        Without a log that is told only of a job that none may overtake, and where a promise changed.
         """
         if self._view.explains:
             yield from self.held(plan, job, promise, slowest_boot(self._view, job))
@@ -101,14 +101,25 @@ class PromiseLog:
         elif self._view.planning.is_capped(job):
             self._blocking.add(job.index)
             yield Hold(job, FITS, blocks=True)  # who overtook it would take the watts that it waits for
-        elif not is_only_one:
+        elif promises == 1:
+            if promise is not None and (job, promise.time) != self._told:
+                self._told = job, promise.time
+                yield Reserve(job, self._ready(job, promise))
+        else:
             if job.index in self._blocking:  # it no longer does
                 self._blocking.clear()
                 yield Hold(job, FITS)
-        elif promise is not None and (job, promise.time) != self._told:
-            self._told = job, promise.time
-            boots = self._view.machine.boot_delays is not None
-            yield Reserve(job, promise.time + slowest_boot(self._view, job) if boots else promise.ready)
+            if promises and promise is not None:
+                self._not_renewed.pop(job.index, None)
+                told = job, self._ready(job, promise)
+                if self._promised.get(job.index) != told:
+                    self._promised[job.index] = told
+                    yield Reserve(*told)
+
+    def _ready(self, job: Job, promise: Promise) -> float:
+        """Return when a promised job is to begin, s, if its nodes boot for as long as they may have to."""
+        boots = self._view.machine.boot_delays is not None
+        return promise.time + slowest_boot(self._view, job) if boots else promise.ready
 
     def started(self, start: Start) -> Iterator[Decision]:
         """Tell that a job which was promised a start now starts later than that, if it does."""
@@ -121,11 +132,15 @@ class PromiseLog:
 
     def _taken_back(self, job: Job) -> Reserve:
         _, last = self._promised.pop(job.index)
-        return Reserve(job, math.inf, None, self._why_later(job) if last < math.inf else "")
+        return Reserve(job, math.inf, None, self._why_later(job, ReasonKind.TAKEN_BACK, last < math.inf))
 
-    def _why_later(self, job: Job) -> str:
-        known = str(self.losses) or (CAPPED if job.index in self._capped else "")
-        return known or (GOES_FIRST if self.others_first else "")
+    def _why_later(self, job: Job, kind: ReasonKind = ReasonKind.PUT_OFF, is_known: bool = True) -> Reason:
+        losses = self.losses.known()
+        if not losses and job.index in self._capped:
+            losses = (Loss.CAPPED,)
+        elif not losses and self.others_first:
+            losses = (Loss.GOES_FIRST,)
+        return Reason(kind, losses=losses if is_known else ())
 
 
 def slowest_boot(view: View, job: Job) -> float:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from cluster_sim.engine import latest
 from cluster_sim.machine.guest_requests import Departure
+from cluster_sim.machine.reason import Loss
 from cluster_sim.platform.node_state import NodeState
 from cluster_sim.run.view import View
 
@@ -13,27 +14,12 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-FAILED = "a node has failed"
-WITHHELD = "a node is withheld"
-SWITCHED_OFF = "a node is switched off"
-SWITCHED_ON = "a node boots for no job"
-LATE_NODE = "a node takes longer to switch than expected"
-LATE_JOB = "a job lasts longer than expected"
-CHANGED = "a running job goes on with other cores"
-GUEST = "a guest has got cores"
-LATE_GUEST = "a guest stays longer than expected"
-CAPPED = "the power cap kept a job from starting"
-GOES_FIRST = "a job goes before it in the queue"
-
-LOSSES = (FAILED, WITHHELD, SWITCHED_OFF, SWITCHED_ON, LATE_NODE, LATE_JOB, CHANGED, GUEST, LATE_GUEST, CAPPED)
-"""Losses that put off a promise of conservative backfilling, or of EASY to the job that stays at the head."""
-
 
 class Losses:
     """Follows a run from pass to pass, where its decisions are logged."""
 
     def __init__(self) -> None:
-        self._found: set[str] = set()
+        self._found: set[Loss] = set()
         self._changes_seen = 0
         self._withheld: npt.NDArray[np.bool_] | None = None
         self._ends: dict[int, float] = {}  # when the nodes in transition were to be back
@@ -50,41 +36,41 @@ class Losses:
                 costs = platform.node_types[platform.type_of_node[node]].transitions
                 if state is NodeState.FAILED:
                     self._ends.pop(node, None)
-                    self.note(FAILED)
+                    self.note(Loss.FAILED)
                 elif state is NodeState.SWITCHING_OFF:
                     self._ends[node] = time + costs.switch_off_s
-                    self.note(SWITCHED_OFF)
+                    self.note(Loss.SWITCHED_OFF)
                 elif state is NodeState.SWITCHING_ON:
                     self._ends[node] = time + costs.switch_on_s
                     if node not in owned:
-                        self.note(SWITCHED_ON)
+                        self.note(Loss.SWITCHED_ON)
                 elif time > latest(self._ends.pop(node, time)):
-                    self.note(LATE_NODE)
+                    self.note(Loss.LATE_NODE)
         if view.machine.withheld_count:
             fresh = view.machine.withheld if self._withheld is None else view.machine.withheld & ~self._withheld
             if fresh.any():
-                self.note(WITHHELD)
+                self.note(Loss.WITHHELD)
         self._withheld = view.machine.withheld.copy() if view.machine.withheld_count else None
         ends = view.machine.transition_ends
         for node, end in self._ends.items():
             if end <= latest(view.now):
-                self.note(LATE_NODE)
+                self.note(Loss.LATE_NODE)
             elif ends.get(node, end) > latest(end):
-                self.note(SWITCHED_ON)  # it was to be OFF then, and is to boot as well
+                self.note(Loss.SWITCHED_ON)  # it was to be OFF then, and is to boot as well
         self._ends = dict(ends)
         if outlived:
-            self.note(LATE_JOB)
+            self.note(Loss.LATE_JOB)
         if view.planning.resumed:
-            self.note(CHANGED)
+            self.note(Loss.CHANGED)
         if view.machine.guests or self._guests:
             guests = frozenset(view.machine.guests)
             if guests - self._guests:
-                self.note(GUEST)
+                self.note(Loss.GUEST)
             if any(guest.expected_end <= latest(view.now) for guest in guests):
-                self.note(LATE_GUEST)
+                self.note(Loss.LATE_GUEST)
             self._guests = guests
 
-    def note(self, loss: str) -> None:
+    def note(self, loss: Loss) -> None:
         """Note another loss."""
         self._found.add(loss)
 
@@ -92,6 +78,6 @@ class Losses:
         """Forget all losses, since all promises have been made anew."""
         self._found.clear()
 
-    def __str__(self) -> str:
-        """Return the losses in words; empty when nothing has been lost."""
-        return " and ".join(loss for loss in LOSSES if loss in self._found)
+    def known(self) -> tuple[Loss, ...]:
+        """Return the losses, each once, in the order in which they are told."""
+        return tuple(loss for loss in Loss if loss in self._found)

@@ -14,6 +14,7 @@ from typing_extensions import Doc
 from cluster_sim.engine import latest
 from cluster_sim.errors import SpecError
 from cluster_sim.machine.placement import Placement
+from cluster_sim.machine.reason import Reason, ReasonKind
 from cluster_sim.machine.running import Running
 from cluster_sim.run.decisions import Decision, Preempt, WakeAt
 from cluster_sim.run.view import View
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 
 
 TRIAL_S = 120.0
-TRIED = "on trial: it leaves when the first job of the queue can start with its cores"
+TRIED = Reason(ReasonKind.ON_TRIAL)
 LEAVES = "it was on trial, and the first job of the queue can start with its cores"
 TRIED_ENOUGH = "it was on trial for long enough, and another job is tried"
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from cluster_sim.errors import InputError, ModelWarning, warn_user
 from cluster_sim.formats.slurm import conf_values as values
+from cluster_sim.machine.reason import Reason, ReasonKind
 from cluster_sim.platform.accounts import Accounts
 from cluster_sim.platform.slurm import SlurmMachine
 from cluster_sim.run.decisions import Decision, Preempt, Reject
@@ -34,7 +35,7 @@ _OF_PARTITION = {
 }
 _OF_JOB = {"nice": "nice", "timelimit": "limit_s", "qos": "qos", "dependency": "dependency"}
 
-NODE_FAIL = "NODE_FAIL"
+NODE_FAIL = Reason(ReasonKind.NODE_FAIL)
 """Reason of a job that has lost its nodes because they were down."""
 ANSWER_S = 1.0
 """Time, s, after which a resumed node has answered, and gets jobs."""

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import math
 from itertools import pairwise
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pandas as pd
@@ -18,6 +21,8 @@ from cluster_sim.run.decisions import Hold, Reserve, Start, WakeAt
 from schedulers import make_scheduler
 
 SCHEDULERS = ["fcfs", "sjf", "list:smallest/first,blocking=no", "pcbe:aging=5", "easy", "conservative"]
+OF_RANDOM_NODES = ["easy:nodes=random,depth=3", "conservative:nodes=random,reservation=pinned"]
+"""A look at why a job waits draws none of the run's random numbers."""
 JOBS = st.lists(
     st.tuples(st.integers(0, 12), st.integers(1, 6), st.integers(1, 9), st.integers(0, 4)), min_size=1, max_size=14
 )
@@ -40,7 +45,7 @@ def run(scheduler: str, rows: list[tuple[int, int, int, int]], explain: bool) ->
     return Simulation(Platform.homogeneous(3, 2), workload(rows), make_scheduler(scheduler), explain=explain).run()
 
 
-@pytest.mark.parametrize("scheduler", SCHEDULERS)
+@pytest.mark.parametrize("scheduler", [*SCHEDULERS, *OF_RANDOM_NODES])
 @settings(max_examples=15, deadline=None)
 @given(rows=JOBS)
 def test_the_log_changes_nothing_and_says_what_happened(scheduler: str, rows: list[tuple[int, int, int, int]]) -> None:
@@ -149,7 +154,7 @@ def test_what_is_told_without_a_log_is_kept_once() -> None:
     told = simulation.run().explain("0").splitlines()
     assert "  from 0 s to 2 s: enough cores are free, but it waits for tea" in told
     assert "  from 2 s to 4 s: enough cores are free, but it waits for rain" in told
-    of_first = [(time, because) for time, job, because in simulation.kept_back.told if job == 0]
+    of_first = [(time, str(reason)) for time, job, reason in simulation.kept_back.told if job == 0]
     assert of_first == [(0.0, "waits for tea"), (2.0, "waits for rain")]
     assert not simulation.kept_back.rows
 
@@ -199,3 +204,64 @@ def test_a_damaged_reason_of_a_scheduler_is_refused() -> None:
     assert Conditions.read(document, "conditions.json", 1, platform).document() == document
     with pytest.raises(FormatError, match=r"conditions\.json, keeps_back: expected one of FITS, .*, found CORES"):
         Conditions.read(document | {"keeps_back": "CORES"}, "conditions.json", 1, platform)
+
+
+@pytest.mark.parametrize("explain", [False, True])
+@settings(max_examples=15, deadline=None)
+@given(rows=JOBS)
+def test_reasons_are_saved_as_data(explain: bool, rows: list[tuple[int, int, int, int]]) -> None:
+    """What a run has told comes back from its document as it was, and each row of a log has its reason."""
+    result = run("easy:order=sjf,depth=3", rows, explain)
+    document = json.loads(json.dumps(result.conditions.document()))
+    read = Conditions.read(document, "conditions.json", len(rows), result.platform)
+    assert read == result.conditions
+    assert not any(isinstance(value, str) for row in document["told"] for value in row)
+    texts = [str(reason) for reason in result.decision_reasons if not reason.lacks]
+    rows_of_log = zip(result.decisions["because"], result.decision_reasons, strict=True)
+    assert texts == [because for because, reason in rows_of_log if not reason.lacks]
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        {"reasons": [{"kind": "TEA"}]},
+        {"reasons": [{"kind": "SAID", "said": 3}]},
+        {"reasons": [{"kind": "CAPPED", "watts": 300.0}]},
+        {"reasons": ["waits for tea"]},
+        {"reasons": [{"kind": "PUT_OFF", "losses": ["TEA"]}]},
+        {"log": [0]},
+        {"told": [[0.0, 0, 0]]},
+        {"promises": [[0.0, 7, 1.0]]},
+    ],
+)
+def test_damaged_reasons_are_refused(broken: dict[str, Any]) -> None:
+    """Unknown kinds, values of other types, and numbers that no reason has."""
+    platform = Platform.homogeneous(1, 2)
+    document = Simulation(platform, workload([(0, 1, 1, 0)])).run().conditions.document()
+    with pytest.raises(FormatError, match=r"conditions\.json"):
+        Conditions.read(document | broken, "conditions.json", 1, platform)
+
+
+def test_clauses_of_an_earlier_version_are_told_as_they_are() -> None:
+    """Files of the first versions have a clause in words where there is the number of a reason now."""
+    platform = Platform.homogeneous(1, 2)
+    document = Simulation(platform, workload([(0, 1, 1, 0)])).run().conditions.document()
+    read = Conditions.read(document | {"told": [[0.0, 0, "waits for tea"], [1.0, 0, ""]]}, "file", 1, platform)
+    assert [(time, job, str(reason)) for time, job, reason in read.told] == [(0.0, 0, "waits for tea"), (1.0, 0, "")]
+
+
+@pytest.mark.parametrize("scheduler", ["fcfs", "easy", "conservative"])
+@settings(max_examples=15, deadline=None)
+@given(rows=JOBS)
+def test_a_log_in_words_only_explains_the_same(scheduler: str, rows: list[tuple[int, int, int, int]]) -> None:
+    """The log of an earlier version has no reasons as data: what a job lacked, the machine of that time shows."""
+    result = run(scheduler, rows, True)
+    with TemporaryDirectory() as folder:
+        result.save(folder)
+        path = Path(folder, "conditions.json")
+        document = json.loads(path.read_text())
+        path.write_text(json.dumps(document | {"reasons": [], "log": []}) + "\n")
+        older = Result.load(folder)
+        assert [older.explain(job) for job in older.jobs["job_id"]] == [
+            result.explain(job) for job in result.jobs["job_id"]
+        ]

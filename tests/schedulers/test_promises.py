@@ -15,17 +15,19 @@ from hypothesis import strategies as st
 
 from benchmarks.promises import Case, judge, main, random_case
 from cluster_sim import AdvanceReservation, Platform, Result, Simulation, Workload, make_power_policy, make_scheduler
+from cluster_sim.machine.reason import Loss
 from cluster_sim.platform import Cluster, NodeGroup, NodeType, PowerTransitions, ProcessorType
-from cluster_sim.run.decision_log import LATE_BOOT
 from cluster_sim.run.decisions import Decision, Reserve, Start
 from cluster_sim.run.view import View
-from schedulers.backfilling.promise_losses import FAILED, LATE_JOB, LATE_NODE, SWITCHED_OFF
 from schedulers.policy.policy import Scheduler
 
 Rows = list[tuple[float, int, float, float]]
 """(submission, cores, requested time, run time) of each job."""
 Process = Callable[[Simulation], Generator[Any, Any, None]]
 
+FAILED, LATE_JOB, LATE_NODE, SWITCHED_OFF, LATE_BOOT = (
+    loss.value for loss in (Loss.FAILED, Loss.LATE_JOB, Loss.LATE_NODE, Loss.SWITCHED_OFF, Loss.LATE_BOOT)
+)
 EVERY = ["easy", "easy:reservation=pinned", "easy:depth=2", "conservative", "conservative:reservation=pinned"]
 
 
@@ -113,7 +115,12 @@ def test_a_boot_that_is_late_is_the_cause(scheduler: str) -> None:
             for before, after in pairwise(told):
                 if after[1] > before[1]:
                     late += 1
-                    assert after[2] in (LATE_BOOT, LATE_JOB, LATE_NODE, f"{LATE_NODE} and {LATE_JOB}")
+                    assert after[2] in (
+                        LATE_BOOT,
+                        LATE_JOB,
+                        LATE_NODE,
+                        f"{LATE_NODE} and {LATE_JOB}",
+                    )
     assert late
 
 
@@ -305,7 +312,7 @@ def test_an_attempt_that_ends_as_it_begins_is_judged_by_what_was_told_of_it() ->
     assert late[2] == LATE_BOOT
     verdict = judge(case, simulation)
     assert verdict.broken == []
-    assert verdict.causes == {LATE_BOOT: 1}
+    assert verdict.causes == {Loss.LATE_BOOT: 1}
 
 
 class StartsLate(Scheduler):

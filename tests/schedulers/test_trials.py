@@ -98,7 +98,7 @@ def test_cores_of_a_long_trial_are_for_jobs_that_may_be_backfilled_too() -> None
     result = run("easy:trials=1,trial_for=20", rows, explain=True)
     assert all_starts(result)[2:] == [[2, 1050], [22]]
     log = result.decisions
-    assert log.loc[(log["job_id"] == "d") & (log["decision"] == "start"), "because"].tolist() == [BACKFILLED]
+    assert log.loc[(log["job_id"] == "d") & (log["decision"] == "start"), "because"].tolist() == [str(BACKFILLED)]
 
 
 def test_a_job_on_trial_that_changes_its_cores_is_still_on_trial() -> None:
@@ -168,7 +168,7 @@ def test_the_log_says_who_is_on_trial_and_why_it_left() -> None:
     log = run("easy:trials=1", rows, explain=True).decisions
     of_c = log[(log["job_id"] == "c") & log["decision"].isin(["start", "preempt"])]
     assert of_c[["time", "decision", "because", "behind"]].values.tolist()[:2] == [
-        [2.0, "start", TRIED, ""],
+        [2.0, "start", str(TRIED), ""],
         [30.0, "preempt", f"requeued: {LEAVES}", "b"],
     ]
 

@@ -15,9 +15,9 @@ import numpy as np
 
 from cluster_sim.errors import ClusterSimError, FormatError
 from cluster_sim.machine.eligibility import Eligibility, eligibility_of
-from cluster_sim.machine.reason import LACKING, ReasonKind
+from cluster_sim.machine.reason import LACKING, Loss, Reason, ReasonKind, as_reason
 from cluster_sim.platform.hardware import is_number
-from cluster_sim.run.decision_log import NOBODY, KeptBackRow, ToldRow
+from cluster_sim.run.decision_log import NOBODY, KeptBackRow, PromiseRow, ToldRow
 from cluster_sim.run.jobs.attempts import Absence
 from cluster_sim.spelling import UnknownKeys
 from cluster_sim.workload.advance_reservations import AdvanceReservation
@@ -47,9 +47,9 @@ MIN_CORES = "min_cores"
 
 _KEYS = (
     "requests counts_memory reservations withheld power_policy guests absences by_request "
-    "kept_back told capped keeps_back power_caps"
+    "kept_back told capped keeps_back power_caps promises reasons log"
 )
-_LATER_KEYS = ("absences", "kept_back", "told", "capped", "power_caps")
+_LATER_KEYS = ("absences", "kept_back", "told", "capped", "power_caps", "promises", "reasons", "log")
 """Tables that files of the first versions lack."""
 
 
@@ -83,11 +83,17 @@ class Conditions:
     #: From when on (s) others were kept back for the sake of which job: none might overtake it, or delay its start,
     #: promised for then (s). Of a run with a log of decisions it is not kept, and neither is what follows.
     kept_back: tuple[KeptBackRow, ...] = ()
-    told: tuple[ToldRow, ...] = ()  #: When (s), of which job, the clause that the scheduler gave for it alone.
+    told: tuple[ToldRow, ...] = ()  #: When (s), of which job, the reason that the scheduler gave for it alone.
     capped: tuple[CappedRow, ...] = ()  #: A job; when a power cap first and last kept it from starting, s; which, W.
     #: Why the scheduler keeps back jobs that would fit, where it says no more.
     keeps_back: ReasonKind = ReasonKind.FITS
     power_caps: tuple[CapRow, ...] = ()  #: The power caps, one after the other: since when (s), and which (W).
+    #: When (s) which job was promised a start for when (s), or for no time any more, where it may be one of several
+    #: for whose sake a job waits.
+    promises: tuple[PromiseRow, ...] = ()
+    #: Of a run with a log of decisions: the reasons that were given, and the number of each row's among them.
+    reasons: tuple[Reason, ...] = ()
+    log: tuple[int, ...] = ()
 
     @classmethod
     def of(cls, simulation: RecordedRun) -> Conditions:
@@ -116,7 +122,8 @@ class Conditions:
             eligibility.by_request,
         )
         if simulation.decision_log is not None:
-            return conditions
+            reasons, log = simulation.decision_log.reasons()
+            return replace(conditions, reasons=reasons, log=log)
         budget, kept = machine.budget, simulation.kept_back
         return replace(
             conditions,
@@ -125,16 +132,17 @@ class Conditions:
             capped=tuple((job, *spell) for job, several in budget.kept_back.items() for spell in several),
             keeps_back=simulation.traits.keeps_back.kind,
             power_caps=tuple(budget.limits) if budget.kept_back else (),
+            promises=tuple(kept.promises),
         )
 
     def __bool__(self) -> bool:
         """Return whether anything beside cores counted."""
-        told = self.kept_back or self.told or self.capped or self.keeps_back is not ReasonKind.FITS
+        told = self.kept_back or self.told or self.capped or self.keeps_back is not ReasonKind.FITS or self.log
         return bool(self.requests or self.reservations or self.withheld or self.guests or self.absences or told)
 
     def told_times(self) -> list[float]:
         """Return when what was kept of the scheduler's reasons changed, s."""
-        rows = [row[0] for row in (*self.kept_back, *self.told)]
+        rows = [row[0] for row in (*self.kept_back, *self.told, *self.promises)]
         rows += [since for since, _ in self.power_caps]
         return [*rows, *(time for _, since, until, _ in self.capped for time in (since, until))]
 
@@ -160,6 +168,9 @@ class Conditions:
 
     def document(self) -> dict[str, Any]:
         """Return the conditions for JSON, in which None stands for infinity."""
+        # Reasons by their numbers: those of the log stand first, and a run with a log tells no others.
+        numbers = {reason: number for number, reason in enumerate(self.reasons)}
+        told = [[time, job, numbers.setdefault(reason, len(numbers))] for time, job, reason in self.told]
         return {
             "requests": {name: column.tolist() for name, column in self.requests.items()},
             "counts_memory": self.counts_memory,
@@ -172,10 +183,13 @@ class Conditions:
             ],
             "by_request": self.by_request,
             "kept_back": [_finite(row) for row in self.kept_back],
-            "told": [list(row) for row in self.told],
+            "told": told,
             "capped": [list(row) for row in self.capped],
             "keeps_back": self.keeps_back.name,
             "power_caps": [_finite(row) for row in self.power_caps],
+            "promises": [_finite(row) for row in self.promises],
+            "reasons": [_reason_document(reason) for reason in numbers],
+            "log": list(self.log),
         }
 
     @classmethod
@@ -185,6 +199,10 @@ class Conditions:
         keys.look(document, _KEYS.split(), "the file")
         keys.tell()
         try:
+            reasons = [_reason(row, f"{where}, reasons") for row in _rows(document, "reasons", where)]
+            log = _rows(document, "log", where)
+            if not all(type(number) is int and 0 <= number < len(reasons) for number in log):
+                raise ValueError(f"a number in log that is none of the {len(reasons)} reasons")
             conditions = cls(
                 {name: _column(name, values, jobs) for name, values in document["requests"].items()},
                 _typed(document["counts_memory"], bool, f"{where}, counts_memory"),
@@ -195,10 +213,13 @@ class Conditions:
                 tuple(_absence(row, f"{where}, absences", jobs) for row in _rows(document, "absences", where)),
                 _typed(document.get("by_request", True), bool, f"{where}, by_request"),
                 tuple(_kept_back(row, f"{where}, kept_back", jobs) for row in _rows(document, "kept_back", where)),
-                tuple(_told(row, f"{where}, told", jobs) for row in _rows(document, "told", where)),
+                tuple(_told(row, f"{where}, told", jobs, reasons) for row in _rows(document, "told", where)),
                 tuple(_capped(row, f"{where}, capped", jobs) for row in _rows(document, "capped", where)),
                 _keeps_back(document.get("keeps_back", ReasonKind.FITS.name), f"{where}, keeps_back"),
                 tuple(_power_cap(row, f"{where}, power_caps") for row in _rows(document, "power_caps", where)),
+                tuple(_kept_back(row, f"{where}, promises", jobs) for row in _rows(document, "promises", where)),
+                tuple(reasons) if log else (),
+                tuple(log),
             )
             nodes = [node for _, several, _ in conditions.withheld for node in several]
             nodes += [stay.node for stay in conditions.guests]
@@ -240,11 +261,55 @@ def _keeps_back(name: Any, where: str) -> ReasonKind:
     return ReasonKind[name]
 
 
-def _told(row: Any, where: str, jobs: int) -> ToldRow:
+def _told(row: Any, where: str, jobs: int, reasons: list[Reason]) -> ToldRow:
+    """Read when what was told of a job: one of the reasons, or in files of the first versions a clause."""
     match row:
-        case [since, int(job), str(because)] if 0 <= job < jobs and is_number(since) and 0.0 <= since < math.inf:
-            return float(since), job, because
-    raise FormatError(where, "[when, s; of which job, by its position; a clause that says why it waits]", row)
+        case [since, int(job), int() | str() as what] if (
+            0 <= job < jobs and is_number(since) and 0.0 <= since < math.inf
+        ):
+            if isinstance(what, str):
+                return float(since), job, as_reason(what)
+            if 0 <= what < len(reasons):
+                return float(since), job, reasons[what]
+    raise FormatError(
+        where, "[when, s; of which job, by its position; the number of the reason for which it waits]", row
+    )
+
+
+def _reason_document(reason: Reason) -> dict[str, Any]:
+    """Return a reason for JSON: the name of its kind, and what it knows beside."""
+    document: dict[str, Any] = {"kind": reason.kind.name}
+    for name in ("amount", "behind", "said"):
+        if value := getattr(reason, name):
+            document[name] = value
+    if reason.promised is not None:
+        document["promised"] = None if reason.promised == math.inf else reason.promised
+    if reason.one_of:
+        document["one_of"] = list(reason.one_of)
+    if reason.losses:
+        document["losses"] = [loss.name for loss in reason.losses]
+    return document
+
+
+def _reason(document: Any, where: str) -> Reason:
+    known: dict[str, Any] = dict(document) if isinstance(document, dict) else {}
+    kind, amount, promised = known.pop("kind", None), known.pop("amount", 0.0), known.pop("promised", -1.0)
+    behind, said = known.pop("behind", ""), known.pop("said", "")
+    one_of, losses = known.pop("one_of", []), known.pop("losses", [])
+    texts = [kind, behind, said, *one_of, *losses]
+    numbers = [amount, 0.0 if promised is None else promised]
+    if known or not (all(isinstance(text, str) for text in texts) and all(map(is_number, numbers))):
+        expected = "a reason: its kind, and perhaps amount, behind, promised, said, one_of and losses"
+        raise FormatError(where, expected, document)
+    return Reason(
+        ReasonKind[kind],
+        amount=float(amount),
+        behind=behind,
+        promised=None if promised == -1.0 else _end(promised),
+        said=said,
+        one_of=tuple(one_of),
+        losses=tuple(Loss[loss] for loss in losses),
+    )
 
 
 def _capped(row: Any, where: str, jobs: int) -> CappedRow:

@@ -198,10 +198,10 @@ class JobExplanation:
             reason = stretch.reason
             if reason.lacks:
                 cause = "with too few free cores"
+            elif reason.kind in (ReasonKind.DELAYS_PROMISED, ReasonKind.DELAYS_ONE_OF):
+                cause = "for the sake of a promise"
             elif reason.behind:
-                cause = (
-                    "for the sake of a promise" if reason.kind is ReasonKind.DELAYS_PROMISED else "behind another job"
-                )
+                cause = "behind another job"
             else:
                 cause = "kept back by the scheduler"
             lines.append(_Line(stretch.start, stretch.end - stretch.start, self._stretch_line(stretch), cause))
@@ -221,18 +221,19 @@ class JobExplanation:
 
     def _promises(self) -> list[_Line]:
         """Return what the job was promised, and when a promise moved, as lines with their time and weight."""
-        decisions = self._result.decisions
-        own = decisions[(decisions["job_id"] == self._id) & (decisions["decision"] == "reserve")]
-        own = own[(own["time"] >= self._since) & (own["time"] <= self._until)]
-        columns = (own[name].tolist() for name in ("time", "promised_time", "because"))
-        promises = list(zip(*columns, strict=True))
+        decisions, reasons = self._result.decisions, self._result.decision_reasons
+        own = (decisions["job_id"] == self._id) & (decisions["decision"] == "reserve")
+        own &= (decisions["time"] >= self._since) & (decisions["time"] <= self._until)
+        columns = (decisions.loc[own, name].tolist() for name in ("time", "promised_time"))
+        promises = list(zip(*columns, [reasons[row] for row in np.flatnonzero(own).tolist()], strict=True))
         # A promise of the same start on other nodes is no move.
         told = [row for last, row in zip([(0.0, math.nan), *promises], promises, strict=False) if row[1] != last[1]]
         lines = []
-        for place, (time, promised, because) in enumerate(told):
+        for place, (time, promised, reason) in enumerate(told):
             words = f"{'it was promised a start at' if not place else 'the promise moved to'} {self._at(promised)}"
-            if promised == math.inf and because:
+            if promised == math.inf and reason:
                 words = "the promise was taken back"
+            because = str(reason)
             weight = math.inf if place in (0, len(told) - 1) else 0.0
             lines.append(
                 _Line(time, weight, f"  at {self._at(time)} {words}{f': {because}' if because else ''}", MOVED)

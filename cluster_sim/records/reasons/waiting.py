@@ -11,7 +11,7 @@ import math
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import groupby, pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
@@ -19,8 +19,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import numpy as np
 
 from cluster_sim.amounts import at_time
+from cluster_sim.engine import latest
 from cluster_sim.errors import counted
-from cluster_sim.machine.reason import FITS, Reason, ReasonKind, lacks, sentence, until_when
+from cluster_sim.machine.reason import FITS, Reason, ReasonKind, sentence, until_when
 from cluster_sim.records.reasons.machine_then import MachineHistory, MachineThen
 from cluster_sim.records.reasons.spells import MOVED, RESIZED
 from cluster_sim.run.decision_log import NOBODY, KeptBackRow
@@ -71,9 +72,17 @@ class _Said(NamedTuple):
     time: float
     job: int
     number: int
-    because: str
+    reason: Reason
     behind: int
     blocks: bool
+
+
+class _Promised(NamedTuple):
+    """A promise to a job, by its row: since when it has it, and when it is to start, s."""
+
+    job: int
+    since: float
+    start: float
 
 
 class WaitReasons:
@@ -84,6 +93,7 @@ class WaitReasons:
         self._jobs = result.jobs
         self._horizon = float(result.power["time"].iloc[-1])
         self._kept_last: tuple[float, KeptBackRow | None] = math.nan, None
+        self._lacked_then: dict[int, bool] = {}  # of rows of a log of an older version, by their numbers
         names = ("job_id", "state", "eligible_time", "finish_time")
         self._ids, self._states, self._eligible, self._finish = (result.jobs[name].tolist() for name in names)
 
@@ -213,13 +223,13 @@ class WaitReasons:
         if said.job != row:
             return Reason(ReasonKind.BEHIND, behind=self._ids[said.job], said=self._order)
         if said.behind < 0:
-            return Reason(ReasonKind.SAID, said=said.because)
+            return said.reason
         # The last promise that the other job had been made by then, if any.
         promises = self._log[2].get(said.behind, ())
         place = bisect_right(promises, (time, math.inf))
         behind = self._ids[said.behind]
         if not place:
-            return Reason(ReasonKind.SAID, behind=behind, said=f"{said.because} (job {behind})")
+            return replace(said.reason, behind=behind)
         return Reason(ReasonKind.DELAYS_PROMISED, behind=behind, promised=promises[place - 1][1])
 
     def _kept_back(self, row: int, time: float) -> Reason:
@@ -236,11 +246,50 @@ class WaitReasons:
             break  # nothing of its own any more
         if last is None or last[1] == row:
             own = ReasonKind.FITS if conditions is None else conditions.keeps_back
+            if own is ReasonKind.DELAYS and self._promised_at[0]:
+                return self._delayed(row, time)
             return Reason(ReasonKind.NOT_LOGGED if own is ReasonKind.FITS else own)
         behind = self._ids[last[1]]
         if len(last) == 3:
             return Reason(ReasonKind.DELAYS_PROMISED, behind=behind, promised=last[2])
         return Reason(ReasonKind.BEHIND, behind=behind, said=self._order)
+
+    def _delayed(self, row: int, time: float) -> Reason:
+        """Return which jobs with a promise a job might delay that starts then: those that should start before it ends."""
+        times, promised = self._promised_at
+        place = bisect_right(times, time)
+        others = [one for one in promised[place - 1] if self._is_promised(one, time)] if place else []
+        kinds = self._result.platform.node_types
+        boots = max(kind.transitions.switch_on_s + kind.transitions.switch_off_s for kind in kinds)
+        end = latest(time + self._jobs["requested_time"].iloc[row]) + 2.0 * boots  # its own boot, and theirs
+        delayed = [one for one in others if one.job != row and (one.start <= end or one.start == math.inf)]
+        if not delayed:
+            return Reason(ReasonKind.NO_EARLIER)
+        if len(delayed) == 1:
+            (one,) = delayed
+            return Reason(ReasonKind.DELAYS_PROMISED, behind=self._ids[one.job], promised=one.start)
+        return Reason(ReasonKind.DELAYS_ONE_OF, one_of=tuple(self._ids[one.job] for one in delayed))
+
+    @cached_property
+    def _promised_at(self) -> tuple[list[float], list[list[_Promised]]]:
+        """Return, where several jobs are promised starts, the promises that hold from each time (s) on."""
+        times, found = list[float](), list[list[_Promised]]()
+        held: dict[int, _Promised] = {}
+        rows = () if self._result.conditions is None else self._result.conditions.promises
+        for time, several in groupby(rows, key=lambda row: row[0]):
+            held = {job: one for job, one in held.items() if self._is_promised(one, time)}
+            for _, job, *start in several:
+                held.pop(job, None)
+                if start:
+                    held[job] = _Promised(job, time, start[0])
+            times.append(time)
+            found.append(list(held.values()))
+        return times, found
+
+    def _is_promised(self, one: _Promised, time: float) -> bool:
+        """Return whether a job has waited ever since it was promised a start."""
+        pieces = [piece for span in self._spans(one.job) for piece in self.in_queue(one.job, *span)]
+        return any(since <= one.since and time < until for since, until in pieces if since <= time)
 
     def _kept_for(self, time: float) -> KeptBackRow | None:
         """Return the last row by ``time`` of a job for whose sake others are kept back and which still waits then."""
@@ -270,9 +319,7 @@ class WaitReasons:
             other = next((caps[i][0] for i in later if caps[i][1] != watts), None)
             if other is not None:
                 found[job].append((other, other, FITS))
-        for time, job, because in conditions.told:
-            # What it lacked then it no longer does.
-            reason = Reason(ReasonKind.SAID, said=because) if because and not lacks(because) else FITS
+        for time, job, reason in conditions.told:
             found.setdefault(job, []).append((time, time, reason))
         for several in found.values():
             several.sort(key=lambda one: one[1])
@@ -294,15 +341,14 @@ class WaitReasons:
         blocks: list[_Said] = []
         promises: dict[int, list[tuple[float, float]]] = {}
         row_of, table = self.history.row_of, self._result.decisions
-        columns = (
-            table[name].tolist() for name in ("time", "job_id", "decision", "because", "behind", "promised_time")
-        )
-        for number, (time, job, decision, because, behind, promised) in enumerate(zip(*columns, strict=True)):
+        columns = (table[name].tolist() for name in ("time", "job_id", "decision", "behind", "promised_time"))
+        rows = zip(*columns, self._result.decision_reasons, strict=True)
+        for number, (time, job, decision, behind, promised, reason) in enumerate(rows):
             row = row_of[job]
             if decision == "reserve":
                 promises.setdefault(row, []).append((time, promised))
             elif decision in ("hold", "block"):
-                said = _Said(time, row, number, because, row_of.get(behind, -1), decision == "block")
+                said = _Said(time, row, number, reason, row_of.get(behind, -1), decision == "block")
                 own.setdefault(row, []).append(said)
                 if said.blocks:
                     blocks.append(said)
@@ -312,11 +358,12 @@ class WaitReasons:
     def _preempted(self) -> dict[int, list[tuple[float, str, str]]]:
         """Return when (s) a scheduler told each job to give up its cores, for which job, and why; in order."""
         table = self._result.decisions
-        table = table[table["decision"] == "preempt"]
         found: dict[int, list[tuple[float, str, str]]] = {}
-        columns = (table[name].tolist() for name in ("job_id", "time", "behind", "because"))
-        for job, time, behind, because in zip(*columns, strict=True):
-            found.setdefault(self.history.row_of[job], []).append((time, behind, because.partition(": ")[2]))
+        columns = (table[name].tolist() for name in ("decision", "job_id", "time", "behind"))
+        rows = zip(*columns, self._result.decision_reasons, strict=True)
+        for decision, job, time, behind, reason in rows:
+            if decision == "preempt":
+                found.setdefault(self.history.row_of[job], []).append((time, behind, reason.said))
         return found
 
     def _said_last(self, row: int, time: float) -> _Said | None:
@@ -332,9 +379,17 @@ class WaitReasons:
             block = None
         if block is not None and mine is not None and mine.number < block.number:
             mine = None
-        if mine is None or not mine.because or lacks(mine.because):
+        if mine is None or not mine.reason or self._lacked(mine):
             return block  # what it lacked then it no longer does
         return mine if mine.behind < 0 or self._waits(mine.behind, time) else block
+
+    def _lacked(self, said: _Said) -> bool:
+        """Return whether a row of the log says what its job lacked; of one with words only, the machine of then tells."""
+        if self._result.conditions is not None and self._result.conditions.log:
+            return said.reason.lacks
+        if said.number not in self._lacked_then:
+            self._lacked_then[said.number] = bool(self.history.at(said.time).shortage(said.job))
+        return self._lacked_then[said.number]
 
     def _waits(self, row: int, time: float) -> bool:
         """Return whether a job waits from ``time`` on."""

@@ -97,7 +97,7 @@ class JobChanges:
         """
         index = decision.job.index
         if index in self._live.suspended and decision.mode != "suspend":
-            self._life.kill_soon(index, decision.because or "preempted", _OUTCOMES[decision.mode])
+            self._life.kill_soon(index, str(decision.because or "preempted"), _OUTCOMES[decision.mode])
             return
         attempt = self._require_running(decision.job)
         if decision.grace_s <= 0.0:
@@ -125,7 +125,7 @@ class JobChanges:
         if decision.mode == "suspend":
             self._suspend(attempt)
         else:
-            self._life.end(attempt, Kill(decision.because or "preempted", _OUTCOMES[decision.mode]))
+            self._life.end(attempt, Kill(str(decision.because or "preempted"), _OUTCOMES[decision.mode]))
         attempt.interrupt(STOPPED)
 
     def _suspend(self, attempt: Attempt) -> None:
