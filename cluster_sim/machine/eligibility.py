@@ -102,12 +102,13 @@ class Restrictions(Eligibility):
         super().__init__(platform)
         self.by_request = by_request
         self.windows = windows_on(platform, reservations)
-        self.turning_times = sorted({time for window in self.windows for time in (window.start, window.end)})
+        self.turning_times = tuple(sorted({time for window in self.windows for time in (window.start, window.end)}))
         self._by_name = {window.name: window for window in self.windows}
         self._ends = sorted(window.end for window in self.windows)
         self._masks: dict[tuple[frozenset[str], str], Mask | None] = {}
         self._widest: dict[tuple[frozenset[str], str], int] = {}
         self._nowhere: Mask = np.zeros(platform.node_count, bool)
+        self._nowhere.flags.writeable = False
         self._closing = lru_cache(maxsize=16)(self._closing_after)
 
     # ------------------------------------------------------------------ for ever
@@ -123,6 +124,8 @@ class Restrictions(Eligibility):
                 window = self._by_name.get(job.reservation)
                 reserved = self._nowhere if window is None else window.nodes
                 mask = reserved if mask is None else mask & reserved
+            if mask is not None:
+                mask.flags.writeable = False
             self._masks[key] = None if mask is None or mask.all() else mask
         return self._masks[key]
 

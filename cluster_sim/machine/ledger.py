@@ -19,6 +19,7 @@ import numpy as np
 from cluster_sim.machine.allocation import NOBODY
 from cluster_sim.machine.core_ranges import Holds
 from cluster_sim.machine.transition_log import TransitionLog
+from cluster_sim.read_only import ReadOnlyList
 
 if TYPE_CHECKING:
     from cluster_sim.machine.core_ranges import Floats, Ints
@@ -76,7 +77,7 @@ class Ledger:
         self._load_pieces = _Pieces()
         self.transitions = TransitionLog()  #: (time, node, new state, W drawn when not on)
         self.withheld: list[Withholding] = []  #: What a power policy took out of the scheduler's reach, or gave back.
-        self.clock_changes: list[ClockChange] = []
+        self.clock_changes: ReadOnlyList[ClockChange] = ReadOnlyList()
         self.rated_watts: list[RatedWatts] = []
         self.power_times = array("d", [0.0])  #: What the whole machine draws, a step function: since when, s,
         self.power_watts = array("d", [0.0])  #: and how much, W.

@@ -116,6 +116,6 @@ class Machine:
             prepare()
         ratio = kind.ops_per_s / self.type_of[processor].ops_per_s
         self.power.change_clock(processor, kind)
-        self.ledger.clock_changes.append((self.env.now, processor, kind))
+        list.append(self.ledger.clock_changes, (self.env.now, processor, kind))
         if processor in self.channels:
             self.channels[processor].change_rate(ratio)

@@ -97,7 +97,7 @@ class Switching:
 
     def enter(self, nodes: Sequence[int], state: NodeState, draws_w: Sequence[float]) -> None:
         """Have nodes, none of which runs anything, enter a state; ``draws_w`` is what each draws in it."""
-        self._transitions.add(self.env.now, nodes, state, draws_w)
+        self._transitions._add(self.env.now, nodes, state, draws_w)
         self._power.enter(nodes, state, draws_w)
         self._cores.enter(nodes, on=state is NodeState.IDLE, off=state is NodeState.OFF)
         for node in self._resting.keys() & nodes if self._resting else ():

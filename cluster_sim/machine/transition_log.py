@@ -24,7 +24,7 @@ Change = tuple[float, int, NodeState, float]
 
 
 class TransitionLog(Sequence[Change]):
-    """Rows (time s, node, new state, W drawn when not on), by time.
+    """Rows (time s, node, new state, W drawn when not on), by time; policies see them, and the switching alone adds to them.
 
     They are kept in columns, of changes and of nodes: there may be more of them than of anything else. The garbage
     collector would look at each tuple of a list again and again.
@@ -37,7 +37,7 @@ class TransitionLog(Sequence[Change]):
         self._nodes = array("q")  # of each row
         self._watts = array("d")
 
-    def add(self, time: float, nodes: Sequence[int], state: NodeState, watts: Sequence[float]) -> None:
+    def _add(self, time: float, nodes: Sequence[int], state: NodeState, watts: Sequence[float]) -> None:
         """Enter that some nodes enter a state; ``watts`` are what each draws in it."""
         self._times.append(time)
         self._codes.append(CODES[state])

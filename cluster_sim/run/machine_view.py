@@ -5,19 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from operator import attrgetter
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from cluster_sim.machine.node import NodeView
 from cluster_sim.platform.hardware import check_count
+from cluster_sim.read_only import ReadOnly
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from cluster_sim.machine.guest_requests import Departure
     from cluster_sim.machine.machine import Machine
-    from cluster_sim.machine.power.power_budget import Budget
+    from cluster_sim.machine.reason import Reason
     from cluster_sim.machine.transition_log import TransitionLog
     from cluster_sim.models.contention import ContentionModel
     from cluster_sim.models.power import PowerModel
@@ -40,7 +42,34 @@ def forwarded(path: str, doc: str) -> Any:
     return property(attrgetter(path), doc=doc)
 
 
-class MachineView:
+class BudgetView:
+    """What the machine may draw, as policies may see it. It is live."""
+
+    is_set: bool = forwarded("_machine.budget.is_set", "True if a power policy has set a limit, be it inf.")
+    limit_w: float = forwarded("_machine.budget.limit_w", "The limit, W.")
+
+    def __init__(self, machine: Machine):
+        self._machine = machine
+
+    @property
+    def refused(self) -> Mapping[int, Job]:
+        """Return the jobs that the limit has kept from starting in this instant, by index."""
+        return MappingProxyType(dict(self._machine.budget.refused))
+
+    def faster(self) -> list[tuple[int, int]]:
+        """Return (processor, p-state) of slowed processors that there is room to speed up again, least watts first."""
+        return self._machine.budget.faster()
+
+    def why_not(self) -> Reason:
+        """Return why a job waits that the limit keeps from starting."""
+        return self._machine.budget.why_not()
+
+    def why_never(self, job: Job) -> str:
+        """Say why a job could not start even if nothing else ran; empty if it could."""
+        return self._machine.budget.why_never(job)
+
+
+class MachineView(ReadOnly):
     """The nodes of a run, what is free on them and what they draw, as policies may see them. It is live.
 
     Arrays have one entry per node, in platform order; they cannot be written to, nor can nodes be told anything here.
@@ -80,20 +109,12 @@ class MachineView:
         "_states.offered_cores",
         "The cores, free or not, of the nodes that are not withheld: nobody can be promised more.",
     )
-    transition_ends: Mapping[int, float] = forwarded(
-        "_states.transition_ends",
-        "When nodes in transition should be on, or OFF, s, by node; one that takes longer stays.",
-    )
     state_changes: TransitionLog = forwarded(
         "_machine.ledger.transitions",
         "Every change of a node's state so far: time (s), node, state, W drawn when not on.",
     )
     watts: float = forwarded("_machine.power.watts", "What the machine draws now, W.")
     energy_j: float = forwarded("_machine.power.energy_j", "The energy since the start of the run, J.")
-    power_budget: Budget = forwarded(
-        "_machine.budget",
-        "What the machine may draw: ``is_set`` if a power policy has set a limit.",
-    )
     turning_times: Sequence[float] = forwarded(
         "_cores.eligibility.turning_times",
         "When advance reservations begin or end, s.",
@@ -111,6 +132,10 @@ class MachineView:
         self._machine = machine
         self._cores, self._states = machine.cores, machine.nodes
         self._nodes: dict[int, NodeView] = {}
+        #: What the machine may draw: ``is_set`` if a power policy has set a limit.
+        self.power_budget = BudgetView(machine)
+        #: When nodes in transition should be on, or OFF, s, by node; one that takes longer stays.
+        self.transition_ends: Mapping[int, float] = MappingProxyType(machine.nodes.transition_ends)
         cores, states = machine.cores, machine.nodes
         free, used, capacity, demand = _read_only(cores.free, cores.memory.used, cores.memory.capacity, machine.demand)
         self.free_cores: npt.NDArray[np.int32] = free  #: Free cores of each node.
@@ -131,6 +156,7 @@ class MachineView:
         self.powered_off: npt.NDArray[np.bool_] = off
         #: Which nodes the power policy keeps from the scheduler.
         self.withheld: npt.NDArray[np.bool_] = withheld
+        self._close()
 
     def node(self, index: int) -> NodeView:
         """Return a node, by its position in the platform, to look at. Decisions and ``simulation.node`` change it.
@@ -199,7 +225,7 @@ class MachineView:
         """Return the position of each node when their names are sorted as text."""
         rank = np.empty(self.platform.node_count)
         rank[np.argsort(np.array(self.platform.node_names()), kind="stable")] = np.arange(self.platform.node_count)
-        return rank
+        return _read_only(rank)[0]
 
     @cached_property
     def node_gflops(self) -> npt.NDArray[np.float64]:
@@ -218,7 +244,7 @@ class MachineView:
 
     def _by_type(self, figure: Callable[[NodeType], float]) -> npt.NDArray[np.float64]:
         figures = np.array([figure(node_type) for node_type in self.platform.node_types], np.float64)
-        return figures[self.platform.type_of_node]
+        return _read_only(figures[self.platform.type_of_node])[0]
 
     def node_watts(self) -> npt.NDArray[np.float64]:
         """Return what each node draws now, W."""

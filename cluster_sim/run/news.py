@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
+
+from cluster_sim.read_only import ReadOnlyList
 
 if TYPE_CHECKING:
     from cluster_sim.machine.allocation import Allocation
@@ -14,28 +17,35 @@ if TYPE_CHECKING:
 
 
 class News:
-    """Lists of what happened since the last pass. All views of a run show the same; whoever holds the passes clears them."""
+    """Lists of what happened since the last pass. All views of a run show the same; whoever holds the passes clears them.
+
+    They are for policies to read: the simulation changes them by the methods of ``list``.
+    """
 
     def __init__(self) -> None:
-        self.submitted: list[Job] = []  #: Jobs that joined the queue since the last scheduling pass.
-        self.ended: list[Running] = []  #: Jobs that gave their cores back since the last scheduling pass.
+        self.submitted: ReadOnlyList[Job] = (
+            ReadOnlyList()
+        )  #: Jobs that joined the queue since the last scheduling pass.
+        self.ended: ReadOnlyList[Running] = (
+            ReadOnlyList()
+        )  #: Jobs that gave their cores back since the last scheduling pass.
         #: Jobs that, since the last pass, went on after a suspension, or with other cores or another limit.
-        self.resumed: list[Running] = []
+        self.resumed: ReadOnlyList[Running] = ReadOnlyList()
         #: Jobs that wait, at the end of a part, for what this pass decides of them.
-        self.at_boundary: list[Running] = []
+        self.at_boundary: ReadOnlyList[Running] = ReadOnlyList()
         #: Who gave cores back since the power policy last reacted, and suspended jobs that left the memory of their nodes;
         #: empty if there is no power policy.
-        self.vacated: list[Running | Request | Allocation | Suspended | Spared] = []
+        self.vacated: ReadOnlyList[Running | Request | Allocation | Suspended | Spared] = ReadOnlyList()
         #: How much of the first four this pass has seen; None: all.
         self.seen: tuple[int, int, int, int] | None = None
 
     def follow(self, hub: Hub, for_power: bool) -> None:
         """Hear what happens; ``for_power``, there is a power policy."""
-        hub.queued.append(self.submitted.append)
-        hub.vacated.append(self.ended.append)
+        hub.queued.append(partial(list.append, self.submitted))
+        hub.vacated.append(partial(list.append, self.ended))
         if for_power:
-            hub.vacated.append(self.vacated.append)
-            hub.guest_left.append(self.vacated.append)
+            hub.vacated.append(partial(list.append, self.vacated))
+            hub.guest_left.append(partial(list.append, self.vacated))
 
     def changes_jobs(self) -> None:
         """Note that this pass changes jobs that have begun: what that brings is news for the next one."""

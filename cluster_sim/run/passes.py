@@ -120,14 +120,15 @@ class Passes:
             self._kept_back.blocks(self._env.now, head)
         self._came = 0
         if news.seen is None:
-            news.submitted.clear()
-            news.ended.clear()
-            news.resumed.clear()
-            news.at_boundary.clear()
+            list.clear(news.submitted)
+            list.clear(news.ended)
+            list.clear(news.resumed)
+            list.clear(news.at_boundary)
         else:
             # What this pass's own decisions brought, it has not seen: the next pass does.
-            submitted, ended, resumed, at_boundary = news.seen
-            del news.submitted[:submitted], news.ended[:ended], news.resumed[:resumed], news.at_boundary[:at_boundary]
+            told: tuple[list[Any], ...] = news.submitted, news.ended, news.resumed, news.at_boundary
+            for items, count in zip(told, news.seen, strict=True):
+                list.__delitem__(items, slice(count))
             news.seen = None
         if self.coming.callbacks is None:
             self.coming = Event(self._env)
@@ -260,7 +261,7 @@ class Passes:
         """Let the power policy decide after the scheduler's pass."""
         self._is_to_react = False
         self._take_turn(REACT)
-        self._news.vacated.clear()
+        list.clear(self._news.vacated)
 
     def _take_turn(self, turn: EventPriority) -> None:
         """Let the power policy's process go on, to where it waits for its next turn."""

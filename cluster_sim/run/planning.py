@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from cluster_sim.machine.course import CourseProgress
@@ -11,7 +12,8 @@ from cluster_sim.machine.free import Free
 from cluster_sim.machine.machine import Machine
 from cluster_sim.machine.placement import Placement
 from cluster_sim.machine.running import Running
-from cluster_sim.run.jobs.live_jobs import LiveJobs
+from cluster_sim.read_only import ReadOnly, ReadOnlyList
+from cluster_sim.run.jobs.live_jobs import LiveJobs, Suspended
 from cluster_sim.run.news import News
 from cluster_sim.workload.jobs import Job
 
@@ -40,7 +42,7 @@ BY_HAND = About()
 """Of a view without a run."""
 
 
-class Planning:
+class Planning(ReadOnly):
     """What a policy plans with: the future as far as it is known, what a power cap allows, and jobs that change."""
 
     def __init__(
@@ -48,9 +50,10 @@ class Planning:
     ):
         self._machine, self._cores, self._states = machine, machine.cores, machine.nodes
         self._live = live
-        self.changes = changes  #: What knows how far running jobs are; None in a view made by hand.
+        self._changes = changes  # what knows how far running jobs are; None in a view made by hand
         self.accounts = about.accounts  #: Who may have how much of the machine; None: all may.
-        self.aliases = about.aliases  #: Names that an anonymised workload has changed.
+        #: Names that an anonymised workload has changed.
+        self.aliases = MappingProxyType({kind: MappingProxyType(dict(of)) for kind, of in about.aliases.items()})
         self.power_policy = about.power_policy  #: What the power policy is called, for reasons.
         self.quirks = about.quirks  #: Quirks of published programs that the run reproduces.
         self.seed = about.seed  #: The run's seed.
@@ -63,9 +66,15 @@ class Planning:
         self.resumed = news.resumed
         #: Jobs that wait, at the end of a part, for what this pass decides of them.
         self.at_boundary = news.at_boundary
-        self.suspended_by_index = live.suspended  #: Suspended jobs by their index.
-        #: Called before each pass of the scheduler, by what has to know what every pass brings.
-        self.followers: list[Callable[[], None]] = []
+        #: Suspended jobs by their index.
+        self.suspended_by_index: Mapping[int, Suspended] = MappingProxyType(live.suspended)
+        #: Called before each pass of the scheduler, by what has to know what every pass brings: see :meth:`follow`.
+        self.followers: ReadOnlyList[Callable[[], None]] = ReadOnlyList()
+        self._close()
+
+    def follow(self, follower: Callable[[], None]) -> None:
+        """Have a function called before each pass of the scheduler."""
+        list.append(self.followers, follower)
 
     def running_job(self, job: Job) -> Running:
         """Return what there is to know about a job that holds cores. Raises KeyError for any other job."""
@@ -77,7 +86,7 @@ class Planning:
 
     def progress(self, running: Running) -> CourseProgress:
         """Return how far a running job is as its user could know it, what a requeue undoes, if it can be resized."""
-        return CourseProgress(0, 1, 0.0, False, 0) if self.changes is None else self.changes.progress(running)
+        return CourseProgress(0, 1, 0.0, False, 0) if self._changes is None else self._changes.progress(running)
 
     def grown(self, running: Running, cores: int, memory: bool = False) -> Placement | None:
         """Return a running job's placement with more cores, on its own nodes first; None if too few are free.
@@ -92,10 +101,10 @@ class Planning:
         if self._cores.eligibility.restricts:
             rooms = self._cores.open_rooms(self._request(job, cores), None, rooms, None)
         placement = self._cores.grown(running.placement, cores, rooms)
-        if placement is None or (self.changes is not None and not self.changes.keeps_its_clock(running, placement)):
+        if placement is None or (self._changes is not None and not self._changes.keeps_its_clock(running, placement)):
             return None
         more = placement.beyond(running.placement)
-        p_state = None if self.changes is None else self.changes.p_state_of(job)
+        p_state = None if self._changes is None else self._changes.p_state_of(job)
         return placement if more is None or self.allows(job, more, p_state) else None
 
     def shrunk(self, running: Running, cores: int) -> Placement:
@@ -125,7 +134,7 @@ class Planning:
         return self._cores.can_hold(placement, self._request(job, placement.cores)) and self.allows(job, placement)
 
     def _request(self, job: Job, cores: int) -> Job:
-        return job.on_cores(cores) if self.changes is None else self.changes.request(job, cores)
+        return job.on_cores(cores) if self._changes is None else self._changes.request(job, cores)
 
     def boot_time(self, placement: Placement) -> float:
         """Return how long it should take until all nodes of a placement are on, s."""

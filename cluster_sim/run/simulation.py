@@ -25,6 +25,7 @@ from cluster_sim.models.power import PowerModel
 from cluster_sim.models.processor_step import ProcessorModels, models_of
 from cluster_sim.packages import sibling
 from cluster_sim.platform.hardware import check_truth
+from cluster_sim.read_only import refill, renew
 from cluster_sim.registry import describe
 from cluster_sim.run.decision_log import DecisionLog, KeptBack
 from cluster_sim.run.decisions import PowerDecision, Start
@@ -325,10 +326,10 @@ class Simulation:
 
     def _begin_anew(self) -> None:
         """Have the scheduler look again at what jobs ask for: it may count only cores, for want of other wishes."""
-        self.view.planning.counts_memory = self.machine.cores.uses_memory and self._about.places_memory
+        renew(self.view.planning, counts_memory=self.machine.cores.uses_memory and self._about.places_memory)
         if self.scheduler is not None:
-            self.news.submitted[:] = list(self.live_jobs.pending.values())
-            self.news.ended.clear()
+            refill(self.news.submitted, self.live_jobs.pending.values())
+            refill(self.news.ended, ())
             self.scheduler.begin(self.view)
             self.request_pass()
 

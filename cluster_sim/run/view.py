@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from functools import cache, cached_property
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from cluster_sim.machine.placement import Placement
 from cluster_sim.machine.reason import FITS, Reason, lacking
 from cluster_sim.machine.running import Running
 from cluster_sim.models.processor_step import models_of
+from cluster_sim.read_only import ReadOnly, renew
 from cluster_sim.run.decisions import Decision, Reject, Start, check_decision
 from cluster_sim.run.jobs.live_jobs import Held, LiveJobs, Suspended
 from cluster_sim.run.machine_view import MachineView, forwarded
@@ -44,10 +46,11 @@ MOVED = {
 """Part of the view in which a member stands that the manual once had in the view itself; the old name still works."""
 
 
-class View:
+class View(ReadOnly):
     """The state of a run as policies may see it. It is live: after ``yield Start(…)`` it shows the job running.
 
     Jobs appear with what was requested for them only; how long one really runs, a policy learns when it ends.
+    Nothing can be set or changed here: policies yield decisions.
     ``machine`` tells more of the nodes, ``planning`` what few policies need: what will be free, power caps, and jobs
     that change.
 
@@ -82,8 +85,9 @@ class View:
         #: Jobs that gave their cores back since the last scheduling pass.
         self.ended = news.ended
         #: Pending and running jobs by their index, for those who look at them at every decision.
-        self.pending_by_index: Mapping[int, Job] = live.pending
-        self.running_by_index: Mapping[int, Running] = live.running
+        self.pending_by_index: Mapping[int, Job] = MappingProxyType(live.pending)
+        self.running_by_index: Mapping[int, Running] = MappingProxyType(live.running)
+        self._close()
 
     def __getattr__(self, name: str) -> Any:
         """Return a member by its old name, with one warning. Raises AttributeError that says where another one is."""
@@ -108,9 +112,9 @@ class View:
         eligibility = eligibility_of(platform, jobs[0].all_requests if jobs else {}, reservations)
         machine = Machine(Environment(), platform, models_of(platform), eligibility=eligibility)
         news = News()
-        news.submitted += jobs
+        list.extend(news.submitted, jobs)
         view = cls(machine, LiveJobs({job.index: job for job in jobs}), news)
-        view.rng = np.random.default_rng(seed)
+        renew(view, rng=np.random.default_rng(seed))
         return view
 
     def apply(self, decision: Decision) -> None:
@@ -226,9 +230,10 @@ class ClairvoyantView(View):
         work: Work,
         kills_at_walltime: bool,
     ):
-        super().__init__(machine, live, news, changes, about)
         self.work = work
         self.kills_at_walltime = kills_at_walltime  #: True if a job ends at its requested time in any case.
+        self._changes = changes
+        super().__init__(machine, live, news, changes, about)
 
     def run_time(self, job: Job, ops_per_s: float | None = None) -> float:
         """Return the uncontended run time of a job's work on cores of that rate (default: the platform's fastest), s.
@@ -244,11 +249,7 @@ class ClairvoyantView(View):
         """
         seconds = self.run_time(job)
         most = job.requested_time if self.kills_at_walltime else math.inf
-        return (
-            min(seconds, most)
-            if self.planning.changes is None
-            else self.planning.changes.undisturbed(job, seconds, most)
-        )
+        return min(seconds, most) if self._changes is None else self._changes.undisturbed(job, seconds, most)
 
     def true_end(self, running: Running) -> float:
         """Return when a job that holds cores really ends, s, by its slowest core or walltime, if no task slows another.
@@ -259,6 +260,6 @@ class ClairvoyantView(View):
         types, job = self._machine.type_of, running.job
         seconds = self.run_time(job, min(types[processor].ops_per_s for processor, _ in self.planning.held_cores(job)))
         most = running.limit_s if self.kills_at_walltime else math.inf
-        if self.planning.changes is None:
+        if self._changes is None:
             return running.expected_start + min(seconds, most)
-        return self.planning.changes.end_of(running, seconds, most)
+        return self._changes.end_of(running, seconds, most)

@@ -25,6 +25,7 @@ from cluster_sim.models.power import power_models
 from cluster_sim.models.processor_step import ProcessorModels
 from cluster_sim.options import checked
 from cluster_sim.platform.platform import Platform
+from cluster_sim.read_only import renew
 from cluster_sim.registry import Spec
 from cluster_sim.run.simulation import Simulation
 from cluster_sim.run.view import View
@@ -222,7 +223,8 @@ class SchedulingEnv(gym.Env[Any, Any]):
             models=models_of(episode.platform),
             network=self._network,
         )
-        simulation.view.planning.counts_memory = simulation.view.planning.counts_memory and self.maker.memory
+        planning = simulation.view.planning
+        renew(planning, counts_memory=planning.counts_memory and self.maker.memory)
         return simulation
 
     def next_pass(self) -> View | None:

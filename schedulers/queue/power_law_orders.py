@@ -82,7 +82,7 @@ class PowersInRun:
         self._known = copy(powers.known)
         self._waits = bool(powers._wait)
         self.version = 0  #: Another number whenever keys of jobs that wait have changed.
-        view.planning.followers.append(self._follow)
+        view.planning.follow(self._follow)
 
     def _follow(self) -> None:
         if self._known.follow(self.view) or self._waits:

@@ -8,6 +8,7 @@ import pytest
 from cluster_sim import Platform, View, Workload
 from cluster_sim.machine.placement import Placement
 from cluster_sim.platform import Cluster, NodeGroup, NodeType, ProcessorType
+from cluster_sim.read_only import renew
 from cluster_sim.run import Start
 from cluster_sim.run.jobs.run_jobs import RunJobs
 from learning.tasks.episodes import Whole
@@ -154,7 +155,7 @@ def test_memory_is_respected_on_request() -> None:
     """A node of 1 GB holds one task of 600 MB."""
     platform = Platform.homogeneous(nodes=1, cores=4, memory_gb=1.0)
     view = View.by_hand(platform, jobs([2], memory=[600.0]))
-    view.planning.counts_memory = True
+    renew(view.planning, counts_memory=True)
     assert pairs_of(view, num_jobs=1).mask.tolist() == [1]
     assert pairs_of(view, num_jobs=1, memory=True).mask.tolist() == [0]
 

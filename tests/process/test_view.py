@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import inspect
 import warnings
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from functools import partial
+from itertools import cycle, islice
+from typing import Any
 
 import numpy as np
 import pytest
 
-from cluster_sim import Platform, Simulation, View, Workload
+from cluster_sim import AdvanceReservation, Platform, Simulation, View, Workload
 from cluster_sim.errors import ModelWarning, SimulationError
-from cluster_sim.run.decisions import LimitPower
-from cluster_sim.run.view import MOVED
-from schedulers import AlwaysOn, Fcfs
+from cluster_sim.platform import Cluster, NodeGroup, NodeType, PowerTransitions, ProcessorType
+from cluster_sim.run.decisions import Decision, LimitPower, Start
+from cluster_sim.run.view import MOVED, _tell_new_name
+from schedulers import AlwaysOn, EasyBackfilling, Fcfs
 
 PLATFORM = Platform.homogeneous(2, 4)
 ARRAYS = (
@@ -75,3 +82,134 @@ def test_a_view_has_some_twenty_members() -> None:
         view.powered_on  # noqa: B018
     with pytest.raises(AttributeError, match="expected pending"):
         view.pendin  # noqa: B018
+
+
+@pytest.mark.parametrize("name", MOVED)
+def test_every_old_name_is_told_once(name: str) -> None:
+    """It gives what the new one gives, at the first look with a warning, then without."""
+    _tell_new_name.cache_clear()
+    view = View.by_hand(PLATFORM)
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        first, again = getattr(view, name), getattr(view, name)
+    assert [str(one.message) for one in told] == [f"view.{name} is view.{MOVED[name]}.{name} now"]
+    new = getattr(getattr(view, MOVED[name]), name)
+    assert all(one is new or one == new for one in (first, again))
+
+
+# ---------------------------------------------------------------------- whatever a policy tries
+
+
+class Vandal(EasyBackfilling):
+    """Tries to set, and to change, all that it is shown in every pass; then it decides as EASY does."""
+
+    clairvoyant = True
+
+    def __init__(self, tries: bool):
+        super().__init__()
+        self._tries = tries
+        self.members = set[str]()
+        self.shown = set[str]()
+
+    def schedule(self, view: View) -> Iterator[Decision]:
+        """Leave nothing untried, then hold a pass."""
+        for part in (view, view.machine, view.planning) if self._tries else ():
+            for name in dir(part):
+                if not name.startswith("_") and not isinstance(inspect.getattr_static(part, name), classmethod):
+                    self.members.add(name)
+                    self._try(view, part, name)
+        yield from super().schedule(view)
+
+    def _try(self, view: View, part: Any, name: str) -> None:
+        for change in (partial(setattr, part, name, None), partial(delattr, part, name)):
+            with pytest.raises(AttributeError):
+                change()
+        value = getattr(part, name)
+        for read in self._calls(view, value) if callable(value) else [partial(getattr, part, name)]:
+            with suppress(KeyError, SimulationError):  # of a job that does not run; what only views made by hand do
+                before = _copied(read())
+                _spoil(read())
+                assert _same(_copied(read()), before), name
+                self.shown.add(name)
+
+    def _calls(self, view: View, member: Callable[..., Any]) -> list[Callable[[], Any]]:
+        """Return calls of a member, with the jobs that wait and that run; what a new one takes stands here, too."""
+        waiting, running = view.pending[:1], view.running
+        known: dict[str, list[Any]] = {
+            "job": [*waiting, *(one.job for one in running)],
+            "running": [*running],
+            "placement": [one.placement for one in running],
+            "time": [view.now],
+            "cores": [1],
+            **{name: [0] for name in ("index", "node", "processor")},
+            "decision": [Start(job, one.placement) for job in waiting for one in running],
+            "follower": [],  # that it can be told of passes, is meant
+        }
+        parameters = inspect.signature(member).parameters.values()
+        given = {one.name: known[one.name] for one in parameters if one.default is one.empty}
+        if not all(given.values()):
+            return []
+        count = max(map(len, given.values()), default=1)
+        columns = {name: list(islice(cycle(values), count)) for name, values in given.items()}
+        return [partial(member, **{name: column[row] for name, column in columns.items()}) for row in range(count)]
+
+
+def _spoil(value: Any) -> None:
+    """Write to a container, and to what is in it, in every way there is; one that cannot be written to raises."""
+    for one in (
+        [*value.values()] if isinstance(value, Mapping) else [*value] if isinstance(value, (list, tuple)) else ()
+    ):
+        _spoil(one)
+    ways: list[Callable[[], Any]] = []
+    if isinstance(value, np.ndarray):
+        ways = [partial(value.fill, 7), partial(value.__setitem__, slice(None), 7)]
+    elif isinstance(value, (list, set, bytearray, Mapping)):
+        calls = {
+            **dict.fromkeys(("clear", "pop", "popitem", "reverse", "sort"), ()),
+            **dict.fromkeys(("append", "add", "discard", "remove"), (None,)),
+            **dict.fromkeys(("extend", "__iadd__"), ([None],)),
+            "update": ({0: None},),
+            "insert": (0, None),
+            "__setitem__": (0, None),
+            "__delitem__": (0,),
+        }
+        ways = [partial(getattr(value, name), *given) for name, given in calls.items() if hasattr(value, name)]
+    for way in ways:
+        with suppress(TypeError, ValueError, KeyError, IndexError):
+            way()
+
+
+def _copied(value: Any) -> Any:
+    if isinstance(value, np.ndarray):
+        return value.copy()
+    if isinstance(value, Mapping):
+        return dict(value)
+    return [_copied(one) for one in value] if isinstance(value, (list, tuple)) else value
+
+
+def _same(one: Any, other: Any) -> bool:
+    if isinstance(one, np.ndarray):
+        return np.array_equal(one, other, equal_nan=one.dtype.kind == "f")
+    if isinstance(one, list):
+        return len(one) == len(other) and all(map(_same, one, other))
+    return type(one) is type(other) and (one == other or not isinstance(one, (int, float, str, dict)))
+
+
+def test_no_policy_changes_a_run_by_what_it_is_shown() -> None:
+    """Every member of a view and of its parts, of a machine that boots, with an advance reservation."""
+    costs = PowerTransitions(switch_on_s=5.0, switch_off_s=2.0)
+    node = NodeType("node", (ProcessorType("processor", 2, 1.0),), memory_gb=4.0, transitions=costs)
+    platform = Platform((Cluster("c", (NodeGroup(node, 3),)),))
+    rows = [(0.0, 2, 9.0), (0.0, 2, 20.0), (1.0, 2, 4.0), (2.0, 1, 30.0), (8.0, 2, 5.0), (90.0, 2, 9.0)]
+    times, cores, seconds = (list(column) for column in zip(*rows, strict=True))
+    workload = {"submit_time": times, "requested_cores": cores, "recorded_run_time": seconds, "requested_time": seconds}
+    wishes = {"memory": [300.0] * len(rows), "reservation": ["", "", "", "", "r", ""]}
+    window = AdvanceReservation("r", 0.0, 60.0, [2])
+    vandal, results = Vandal(tries=True), []
+    for scheduler in (vandal, Vandal(tries=False)):
+        jobs = Workload({**workload, **wishes})
+        results.append(Simulation(platform, jobs, scheduler, power="timeout:3", reservations=[window]).run())
+    changed, plain = results
+    assert changed.jobs.equals(plain.jobs)
+    assert changed.summary().equals(plain.summary())
+    assert vandal.members - vandal.shown == {"apply", "follow"}, "what the others take is to be told above"

@@ -35,7 +35,7 @@ def decide(scheduler: Scheduler, view: View) -> list[tuple[str, dict[int, int]]]
         assert isinstance(decision, Start)
         view.apply(decision)
         started.append((decision.job.job_id, decision.placement.cores_by_node()))
-    view.submitted.clear()
+    list.clear(view.submitted)
     return started
 
 

@@ -105,8 +105,8 @@ class JobChanges:
             return
         running = attempt.running
         running.limit_s = min(running.limit_s, self._env.now + decision.grace_s - running.expected_start)
-        self._news.ended.append(running)
-        self._news.resumed.append(running)
+        list.append(self._news.ended, running)
+        list.append(self._news.resumed, running)
         since = running.allocation_time
 
         def take_later(event: Event) -> None:
@@ -202,7 +202,7 @@ class JobChanges:
             raise
         del self._live.suspended[job.index]
         self._attempts.suspended.discard(suspended.attempt)
-        self._news.resumed.append(running)
+        list.append(self._news.resumed, running)
         self._note_left(suspended)
 
     def request(self, job: Job, cores: int) -> Job:
@@ -225,7 +225,7 @@ class JobChanges:
     def _note_left(self, suspended: Suspended) -> None:
         """Tell the power policy of nodes that need not stay on any more for a suspended job."""
         if self._rules.has_power_policy:
-            self._news.vacated.append(suspended)
+            list.append(self._news.vacated, suspended)
 
     def suspended_on(self, node: int) -> list[Job]:
         """Return suspended jobs that keep something on a node."""
@@ -359,7 +359,7 @@ class JobChanges:
         """Tell the power policy of nodes that need not stay on any more for a job's next part."""
         spared = target.beyond(running.placement)
         if self._rules.has_power_policy and spared is not None:
-            self._news.vacated.append(Spared(spared))
+            list.append(self._news.vacated, Spared(spared))
 
     def at_boundary(self, attempt: Attempt, course: StagedCourse) -> Generator[Event, Any, None]:
         """End a part of a job: it says what it asks for, the scheduler decides, and its cores change."""
@@ -372,7 +372,7 @@ class JobChanges:
         elif wanted > own:
             course.asks = wanted
         if (course.asks and course.target is None) or (self._rules.at_boundaries and job.malleable):
-            self._news.at_boundary.append(running)
+            list.append(self._news.at_boundary, running)
             self._request_pass()
             yield self._env.at(self._env.now, self._after_pass)
         course.asks = 0
@@ -416,10 +416,10 @@ class JobChanges:
         running.has_ended = True
         attempt.running, attempt.whole_s = other, None
         self._live.running[running.job.index] = other
-        self._news.ended.append(running)
+        list.append(self._news.ended, running)
         if self._rules.has_power_policy:
-            self._news.vacated.append(running)
-        self._news.resumed.append(other)
+            list.append(self._news.vacated, running)
+        list.append(self._news.resumed, other)
         other.limit_s = course.time_left(running.job, placement.cores)
         course.reconfigure()
         self._life.limit(attempt)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from cluster_sim.errors import SpecError
+from cluster_sim.read_only import refill
 from cluster_sim.run.decisions import Start
 from cluster_sim.run.simulation import Simulation
 from learning.tasks.jobs_and_nodes.decision_maker import StartsAndSleeps
@@ -45,11 +46,11 @@ class SchedulerAndTimeout:
         simulation: Simulation = inner.simulation
         maker: StartsAndSleeps = inner.maker
         view, mask = simulation.view, maker.mask(simulation.view)
-        submitted = simulation.news.submitted
-        came, submitted[:] = list(submitted), view.pending  # to it, all waiting jobs are new
+        came = list(view.submitted)
+        refill(simulation.news.submitted, view.pending)  # to it, all waiting jobs are new
         self._scheduler.begin(view)
         start = next((each for each in self._scheduler.schedule(view) if isinstance(each, Start)), None)
-        submitted[:] = came
+        refill(simulation.news.submitted, came)
         if start is not None:
             for action, job in enumerate(maker.visible(view)):
                 if job is start.job and mask[action]:

@@ -71,7 +71,7 @@ class PrioritiesInRun:
         self._running: dict[int, tuple[Running, Ask]] = {}
         self._stopped: dict[int, Ask] = {}
         self._since: dict[int, float] = {}  # when each job first joined the queue, s: its age, like its place, stays
-        view.planning.followers.append(self.follow)
+        view.planning.follow(self.follow)
 
     def __call__(self, job: Job | JobColumns, now: float) -> Any:
         """Return priorities, negated, since the least key goes first; of one job, or of many at once."""
