@@ -324,9 +324,26 @@ def bounds(text: str) -> tuple[float, float]:
 
 def last_place(text: str) -> float:
     """Return the worth of one unit of the last digit printed: 0.01 for ``187.86``, 1e7 for ``1.61e9``."""
+    decimals, exponent = _form(text)
+    return float(10.0 ** (exponent - decimals))
+
+
+def as_printed(value: float, printed: str) -> str:
+    """Write a number in the form in which another is printed, with one more digit where that is not 0.
+
+    >>> as_printed(1_612_345_678.0, "1.61e9"), as_printed(187.8647, "187.86"), as_printed(4.0, "4")
+    ('1.612e9', '187.865', '4')
+    """
+    decimals, exponent = _form(printed)
+    text = f"{value / 10.0**exponent:z.{decimals + 1}f}"
+    text = text[: -1 if decimals else -2] if text.endswith("0") else text
+    return f"{text}e{exponent}" if exponent else text
+
+
+def _form(text: str) -> tuple[int, int]:
+    """Return how many decimals a printed number has, and its power of ten."""
     mantissa, _, exponent = text.replace(" ", "").lower().partition("e")
-    decimals = len(mantissa.partition(".")[2])
-    return float(10.0 ** (int(exponent or 0) - decimals))
+    return len(mantissa.partition(".")[2]), int(exponent or 0)
 
 
 def cells_of(table: str) -> Iterator[tuple[str, str, str]]:

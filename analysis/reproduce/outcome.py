@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any
 import plotly.graph_objects as go
 
 from analysis.figures.pictures import write_pictures
-from analysis.pages.page import figures_html, render
 from analysis.reproduce import learned
 from analysis.reproduce.claims import VERDICTS, Judged, Kind
+from analysis.reproduce.page import page
+from analysis.reproduce.words import controls_in_words, difference_in_words, shown, slips
 from cluster_sim import __version__
-from cluster_sim.amounts import NOTHING, number
-from cluster_sim.errors import counted
+from cluster_sim.amounts import number
 from cluster_sim.files.atomic import atomic_files
 from cluster_sim.files.json_values import for_json
 
@@ -47,22 +47,6 @@ def counts(judged: Iterable[Judged]) -> dict[Kind, dict[str, int]]:
     return found
 
 
-def slips(judged: Iterable[Judged]) -> str:
-    """Say how often untrained agents would have had a verdict that speaks for an agent.
-
-    These are untrained agents whom no verdict has asked.
-    """
-    tried = [one.unseen for one in judged if one.unseen is not None and one.verdict is VERDICTS[one.claim.kind][0]]
-    tries = sum(len(each.values) for each in tried)
-    passed = sum(each.agreeing for each in tried)
-    if not tries:
-        return ""
-    return (
-        f"{counted(len(tried), 'row')} of agents reproduced, or better than published: untrained agents whom no verdict has "
-        f"asked would have had as much in {passed} of {tries} tries ({100.0 * passed / tries:.2g} %)"
-    )
-
-
 def row(judged: Judged) -> dict[str, Any]:
     """Return a claim as a row of results.csv."""
     claim = judged.claim
@@ -76,7 +60,7 @@ def row(judged: Judged) -> dict[str, Any]:
         "unit": claim.unit,
         "tolerance": claim.tolerance.text(),
         "kind": claim.kind.name.lower().replace("_", " "),
-        "controls": told_of(judged),
+        "controls": controls_in_words(judged),
         "verdict": judged.verdict.value,
         "why": judged.why,
         "source": claim.source,
@@ -91,47 +75,18 @@ def cells(judged: Judged) -> tuple[str, ...]:
     if len(judged.several) > 1:
         low, high = (number(value, 4) for value in (min(judged.several), max(judged.several)))
         measured += f" ({len(judged.several)} {claim.several}: {low} to {high})"
-    difference = NOTHING
-    if judged.difference is not None:
-        difference = f"{judged.difference:+.3g}"
-        is_relative = claim.tolerance.kind not in ("points", "runs", "range", "at-least", "at-most", "more", "among")
-        if is_relative and isinstance(judged.measured, float):
-            published = judged.measured - judged.difference
-            if published:
-                difference += f" ({100.0 * judged.difference / abs(published):+.2g} %)"
     return (
         claim.what,
         claim.published.replace("..", " to "),
         measured,
-        difference,
+        difference_in_words(judged),
         claim.unit,
         claim.tolerance.text(),
-        told_of(judged),
+        controls_in_words(judged),
         judged.verdict.value,
         "; ".join(text for text in (claim.how, judged.why) if text),
         claim.source,
     )
-
-
-def shown(value: float | bool | None) -> str:
-    """Return a measured value as people read it."""
-    if value is None:
-        return NOTHING
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    return number(value, 7)
-
-
-def told_of(judged: Judged) -> str:
-    """Say what the controls reach, and which of them agree with the paper as well."""
-    told = []
-    for control in judged.controls:
-        if control.values:
-            low, high = (number(value, 4) for value in (min(control.values), max(control.values)))
-            reached = low if len(control.values) == 1 else f"{low} to {high}"
-            passing = f", {control.agreeing} of {len(control.values)} pass" if control.agreeing else ""
-            told.append(f"{control.name} {reached}{passing}")
-    return "; ".join(told)
 
 
 def text(found: Reproduction) -> str:
@@ -231,35 +186,6 @@ def claims_csv(judged: Iterable[Judged]) -> str:
     writer.writeheader()
     writer.writerows(rows)
     return stream.getvalue()
-
-
-def page(found: Reproduction, meta: Mapping[str, Any]) -> str:
-    """Return the whole page."""
-    cost = found.cost
-    groups: dict[str, list[tuple[str, tuple[str, ...]]]] = {}  # verdict and cells of each claim
-    for one in found.judged:
-        groups.setdefault(one.claim.group, []).append((one.verdict.value, cells(one)))
-    return render(
-        "reproduce.html",
-        heading=found.paper.title,
-        paper=found.paper,
-        counts=counts(found.judged),
-        slips=slips(found.judged),
-        quick=meta.get("quick"),
-        columns=HEADINGS,
-        groups=groups,
-        learned=list(learned.lines(found.paper.rows, found.values)),
-        learned_columns=learned.HEADINGS,
-        learned_title=learned.TITLE,
-        learned_lead=learned.LEAD,
-        figures=list(zip(figures_html(go.Figure(each.plotly) for each in found.figures), found.figures, strict=True)),
-        command=str(meta.get("command", "")),
-        spent=(
-            f"{cost['runs']:.0f} simulations, {cost['computing_s']:.1f} s of CPU in {cost['elapsed_s']:.1f} s; "
-            f"{cost['parts']:.0f} parts, {cost['kept_parts']:.0f} of them kept from an earlier call."
-        ),
-        maker=f"cluster-sim {meta.get('version', '')}, {meta.get('date', '')}.",
-    )
 
 
 def save(found: Reproduction, out: Path, meta: Mapping[str, Any]) -> Path:

@@ -6,18 +6,20 @@ One factor makes the rows of tables and figures, in most sweeps the scheduler; e
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from analysis.sweep.runs_table import DECIDERS, LARGEST_IS_BEST, POLICY, deciders, factors_of, heuristics, plain, shared
+from analysis.tables.display_names import JOB_ORDERS, NODE_ORDERS, names_of_factor
 from analysis.tables.wording import label_of, unit_of
 from cluster_sim.amounts import scale_of
 from cluster_sim.errors import counted
-from cluster_sim.records.comparison import Comparison, Difference, Standing, named
+from cluster_sim.records.comparison import Comparison, Difference, Effect, Standing, named
 from cluster_sim.records.intervals import CONFIDENCE
 
 MOST_PANELS = 12
@@ -32,7 +34,7 @@ class Alternatives:
     metrics: a row per group, panel and replication. ``groups`` are the members of each group, by its name. ``factor``
     makes the rows, ``facets`` make the panels. ``across`` is how many panels stand in a row: the values of the last of
     several facets, else 0. ``averaged`` are factors that would make too many panels: means are taken over them. In
-    ``learned`` groups an agent decides.
+    ``learned`` groups an agent decides. ``called`` are the names for people of members; others stand as their specs.
     """
 
     runs: pd.DataFrame
@@ -42,6 +44,7 @@ class Alternatives:
     groups: dict[str, tuple[str, ...]]
     across: int = 0
     learned: frozenset[str] = frozenset()
+    called: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def panels(self) -> list[str]:
@@ -83,6 +86,19 @@ class Alternatives:
         rows = self.runs[(self.runs["row"] == name) & (self.runs["panel"] == panel)]
         return rows[metric].dropna().to_numpy(dtype=float)
 
+    def effects(self, metric: str, name: str, against: str, confidence: float = CONFIDENCE) -> list[Effect]:
+        """Return what a group makes of a metric against another, in each panel where both have a value."""
+        found = []
+        for panel in self.panels:
+            rows = self.runs[(self.runs["panel"] == panel) & self.runs["row"].isin([name, against])]
+            pairs = rows.pivot_table(index="replication", columns="row", values=metric).dropna()
+            if {name, against} <= set(pairs) and len(pairs):
+                values = pairs[name].to_numpy(dtype=float), pairs[against].to_numpy(dtype=float)
+                names = self.label(name), self.label(against)
+                found.append(Effect.paired(metric, label_of(metric), unit_of(metric), names, values,
+                                           block="replication", case=panel, confidence=confidence))  # fmt: skip
+        return found
+
     def standing(
         self, metric: str, panel: str, confidence: float = CONFIDENCE, *, only_heuristics: bool = False
     ) -> Standing | None:
@@ -105,9 +121,13 @@ class Alternatives:
             called=names, confidence=confidence,
         )  # fmt: skip
 
+    def members(self, name: str) -> list[str]:
+        """Return the names of a group's members, in brief."""
+        return in_brief(self.groups[name], self.called)
+
     def label(self, name: str, limit: int = 48) -> str:
         """Return a group's name in a figure: as many members as there is room for, and the number of the others."""
-        members = in_brief(self.groups[name])
+        members = self.members(name)
         text = members[0]
         for place, member in enumerate(members[1:], start=1):
             more = len(members) - place
@@ -118,8 +138,12 @@ class Alternatives:
         return text
 
 
-def alternatives(runs: pd.DataFrame, metrics: Sequence[str]) -> Alternatives:
-    """Lay out the runs of a sweep. Groups are equal in all of ``metrics`` in every run."""
+def alternatives(runs: pd.DataFrame, metrics: Sequence[str], for_people: bool = False) -> Alternatives:
+    """Lay out the runs of a sweep. Groups are equal in all of ``metrics`` in every run.
+
+    ``for_people`` gives schedulers, power policies, platforms and workloads the names of
+    :func:`analysis.tables.display_names.display_names`.
+    """
     varying = factors_of(runs)
     settings = [name for name in varying if name.startswith("train.")]  # of agents: they belong to the scheduler
     others = [name for name in varying if name not in settings]
@@ -137,7 +161,10 @@ def alternatives(runs: pd.DataFrame, metrics: Sequence[str]) -> Alternatives:
     frame["panel"] = ""
     if facets:
         prefix = {name: f"{name_of(name)} " if pd.api.types.is_numeric_dtype(frame[name]) else "" for name in facets}
-        texts = [[prefix[name] + plain(value) for value in frame[name]] for name in facets]
+        words = {name: names_of_factor(name, map(plain, frame[name])) if for_people else {} for name in facets}
+        texts = [
+            [prefix[name] + words[name].get(plain(value), plain(value)) for value in frame[name]] for name in facets
+        ]
         frame["panel"] = [", ".join(parts) for parts in zip(*texts, strict=True)]
     by_who = frame.groupby(["who", "panel", "replication"], sort=False)[list(metrics)]
     values, cases = by_who.mean(), by_who.count()
@@ -148,7 +175,8 @@ def alternatives(runs: pd.DataFrame, metrics: Sequence[str]) -> Alternatives:
     across = count_of(runs, facets[-1]) if len(facets) > 1 else 0
     by_heuristics = set(frame["who"].reindex(heuristics(frame).index))
     learned = frozenset(name for name, members in groups.items() if by_heuristics.isdisjoint(members))
-    return Alternatives(values, factor, tuple(facets), tuple(averaged), groups, across, learned)
+    called = names_of_factor(factor, dict.fromkeys(frame["who"])) if for_people else {}
+    return Alternatives(values, factor, tuple(facets), tuple(averaged), groups, across, learned, called)
 
 
 def comparable(runs: pd.DataFrame, metrics: Sequence[str]) -> pd.DataFrame:
@@ -163,9 +191,13 @@ def comparable(runs: pd.DataFrame, metrics: Sequence[str]) -> pd.DataFrame:
 
 
 def compare_sweep(
-    runs: pd.DataFrame, metrics: Sequence[str], confidence: float = CONFIDENCE, failed: int = 0
+    runs: pd.DataFrame,
+    metrics: Sequence[str],
+    confidence: float = CONFIDENCE,
+    failed: int = 0,
+    for_people: bool = False,
 ) -> Comparison:
-    """Return what can be said of the runs of a sweep; ``failed`` other runs have no result.
+    """Return what can be said of the runs of a sweep, by specs or ``for_people``; ``failed`` other runs have no result.
 
     Of each metric and each combination of the other factors it says who is best, and who is not told apart from the
     best. Only replications count that all alternatives have (:func:`analysis.sweep.runs_table.shared`).
@@ -173,7 +205,7 @@ def compare_sweep(
     found = comparable(runs, metrics)
     used = found if len(found) else runs
     known = [metric for metric in metrics if used[metric].notna().any()]
-    sweep = alternatives(used, known)
+    sweep = alternatives(used, known, for_people)
     standings = []
     for only_heuristics in (False, True) if sweep.learned else (False,):
         for metric in known if len(found) else ():
@@ -185,11 +217,12 @@ def compare_sweep(
     if POLICY in factors_of(runs):
         from analysis.sweep.policies import policies_sentences, power_policies  # brings plotly
 
-        against = power_policies(runs, confidence)
+        against = power_policies(runs, confidence, for_people)
         policies = [] if against is None else policies_sentences(against)
     differences = []
     for name in factors_of(runs):
-        base, *others = dict.fromkeys(plain(value) for value in runs[name])
+        values = dict.fromkeys(plain(value) for value in runs[name])
+        base, *others = names_of_factor(name, values).values() if for_people else values
         differences.append(Difference(name_of(name), base, tuple(others)))
     names = tuple(sweep.order(known[0])) if known else ()
     cautions = [f"{counted(failed, 'run')} failed."] if failed else []
@@ -219,8 +252,8 @@ def name_of(factor: str) -> str:
     return factor.removeprefix("train.").replace("_", " ")
 
 
-def in_brief(members: Sequence[str]) -> list[str]:
-    """Return short names of equal alternatives.
+def in_brief(members: Sequence[str], called: Mapping[str, str] = MappingProxyType({})) -> list[str]:
+    """Return short names of equal alternatives, those for people where they are ``called`` so.
 
     If they are list schedulers with one order in common, all but the first are named without it.
 
@@ -234,9 +267,12 @@ def in_brief(members: Sequence[str]) -> list[str]:
     found, seen = [], False
     for member, order in zip(members, orders, strict=True):
         if order and seen:
-            found.append(order[1] if len(nodes) == 1 else order[2] if len(jobs) == 1 else f"{order[1]}/{order[2]}")
+            job, node = (
+                (JOB_ORDERS.get(order[1], order[1]), NODE_ORDERS.get(order[2], order[2])) if called else order.groups()
+            )
+            found.append(job if len(nodes) == 1 else node if len(jobs) == 1 else f"{job}/{node}")
         else:
-            found.append(member)
+            found.append(called.get(member, member))
             seen = order is not None or seen
     return found
 

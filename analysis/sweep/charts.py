@@ -79,14 +79,14 @@ def factor_plot(
     return styled(figure, title, x, axis_of(metric), height=440)
 
 
-def dot_plot(sweep: Alternatives, metric: str, confidence: float = CONFIDENCE) -> go.Figure:
+def dot_plot(sweep: Alternatives, metric: str, confidence: float = CONFIDENCE, most: int | None = None) -> go.Figure:
     """Draw a metric of every alternative, a row each, the best on top; a panel for each value of the other factors.
 
     Up to four replications are dots, with a line at their mean. For more, the mean has its bootstrap interval. An
     alternative that is told apart from all others in its panel is coloured. Those that are not told apart from the best
-    are open circles. All panels have one scale.
+    are open circles. All panels have one scale. ``most`` is how many of the best are drawn; None: all.
     """
-    order, panels = sweep.order(metric), sweep.panels
+    order, panels = sweep.order(metric)[:most], sweep.panels
     is_grid = 1 < sweep.across <= _PANELS_BESIDE and len(panels) % sweep.across == 0
     across = sweep.across if is_grid else min(len(panels), _PANELS_BESIDE)
     down = -(-len(panels) // across)

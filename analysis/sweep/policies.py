@@ -12,6 +12,7 @@ import plotly.graph_objects as go
 from analysis.figures.figure_style import styled
 from analysis.figures.palette import OKABE_ITO, OTHERS
 from analysis.sweep.runs_table import POLICY, factors_of
+from analysis.tables.display_names import names_of_factor
 from analysis.tables.wording import label_of, plotly_text, shortened, unit_of
 from cluster_sim.amounts import NOTHING, amount, duration, number, scale_of
 from cluster_sim.records.comparison import Effect, Standing
@@ -21,6 +22,7 @@ ENERGY, WAIT = "energy_j", "mean_wait_s"
 _BASE = "always-on"
 _MOST_TOLD = 3
 _MOST_LABELS = 12
+_MOST_LETTERS = 60
 _LETTER_PX, _LINE_PX, _DOT_PX = 7.0, 15.0, 8.0  # of names; half a dot with its distance from names
 _NEARER_PX = 4.0  # how much nearer a line may come than a name
 _PLOT_PX = (800.0, 308.0)  # within the axes, on a page that is not wide
@@ -53,19 +55,27 @@ class Policies:
     effects: dict[str, tuple[Effect, Effect]]
 
 
-def power_policies(runs: pd.DataFrame, confidence: float = CONFIDENCE) -> Policies | None:
-    """Compare the policies, paired by all other factors and the replication; None if there is nothing to compare."""
+def power_policies(runs: pd.DataFrame, confidence: float = CONFIDENCE, for_people: bool = False) -> Policies | None:
+    """Compare the policies, paired by all other factors and the replication; None if there is nothing to compare.
+
+    ``for_people`` gives policies and schedulers their display names.
+    """
     varying = factors_of(runs)
     if POLICY not in varying or not {ENERGY, WAIT} <= set(runs) or runs[[ENERGY, WAIT]].isna().any(axis=None):
         return None
     others = [name for name in varying if name != POLICY]
     frame = runs.assign(**{name: runs[name].astype(str) for name in [*others, POLICY]})
+    called = names_of_factor(POLICY, dict.fromkeys(frame[POLICY])) if for_people else {}
+    if for_people:
+        frame[POLICY] = frame[POLICY].map(called)
+        if "scheduler" in others:
+            frame["scheduler"] = frame["scheduler"].map(names_of_factor("scheduler", dict.fromkeys(frame["scheduler"])))
     values = frame.pivot_table(index=[*others, "replication"], columns=POLICY, values=[ENERGY, WAIT], sort=False)
     values = values.dropna()  # only cases that ran under all policies
     if values.empty:
         return None
     names = list(dict.fromkeys(frame[POLICY]))
-    base = _BASE if _BASE in names else names[0]
+    base = called.get(_BASE, _BASE) if called.get(_BASE, _BASE) in names else names[0]
     cases = values.groupby(level=others, sort=False).mean() if others else values.mean().to_frame().T
     if not (cases[ENERGY][base] > 0.0).all():
         return None
@@ -227,7 +237,7 @@ def _labels(points: pd.DataFrame) -> list[_Label]:
     span = np.ptp(places, axis=0)
     places = (places - places.min(axis=0) + _PAD * span) / np.where(span > 0, (1 + 2 * _PAD) * span, 1.0) * _PLOT_PX
     best = points["best"].to_numpy(dtype=bool)
-    texts = [shortened(name, 40) for name in points["name"]]
+    texts = [shortened(name, _MOST_LETTERS) for name in points["name"]]
     dots = np.column_stack([places - _DOT_PX, places + _DOT_PX])
     made: list[_Label] = []
     for rows in (np.flatnonzero(best), np.flatnonzero(~best)):
@@ -273,7 +283,8 @@ def policies_figure(found: Policies) -> go.Figure:
     styled(figure, "", f"Mean wait [{by_wait[1]}]", f"Energy [{by_energy[1]}]")
     wait, energy = (points["wait"] / by_wait[0]).to_numpy(), (points["energy"] / by_energy[0]).to_numpy()
     for label in _labels(points):
-        figure.add_annotation(label.note(wait[label.row], energy[label.row]))
+        of_front = bool(points["best"].iloc[label.row])
+        figure.add_annotation(label.note(wait[label.row], energy[label.row]), name="" if of_front else "where-wide")
     for update, values in ((figure.update_xaxes, wait), (figure.update_yaxes, energy)):
         if pad := _PAD * float(np.ptp(values)):
             update(range=[values.min() - pad, values.max() + pad])

@@ -5,13 +5,15 @@ Whatever the sweep varies, nothing is averaged over without a word, and alternat
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
+from markupsafe import Markup
 
 from analysis.pages.page import figure_html, render, write_whole
 from analysis.sweep.alternatives import (
@@ -21,7 +23,6 @@ from analysis.sweep.alternatives import (
     comparable,
     compare_sweep,
     count_of,
-    in_brief,
     name_of,
     title_of,
 )
@@ -36,19 +37,24 @@ from analysis.sweep.charts import (
     with_orders,
 )
 from analysis.sweep.grid import OF_THE_LOG
-from analysis.sweep.policies import Policies, policies_figure, policy_rows, power_policies
+from analysis.sweep.policies import Policies, policies_figure, policies_sentences, policy_rows, power_policies
 from analysis.sweep.runs_table import LARGEST_IS_BEST, factors_of
-from analysis.tables.run_metrics import cells_html
+from analysis.tables.display_names import OF_FACTORS, display_name
+from analysis.tables.run_metrics import cells_html, percent
+from analysis.tables.tiles import Tile, direction, sense
 from analysis.tables.wording import label_of, listing
 from cluster_sim.amounts import NOTHING, number
 from cluster_sim.records.cautions import Cautions
-from cluster_sim.records.comparison import Standing
+from cluster_sim.records.comparison import Comparison, Standing, standing_sentences
 from cluster_sim.records.intervals import CONFIDENCE, ComparisonVerdict
 from cluster_sim.run.settings import SETTINGS
 
 _SHOWN = 12
 """Rows of a table that are seen at once; the others are folded."""
 _MOST_EQUALS = 8
+_MOST_TILES = 5
+_MOST_IN_PICTURE = 14
+_MOST_IN_ANSWER = 2
 _MOST_MAPS = 4
 _FEWEST_ON_AN_AXIS = 4
 _WORDS = {"workload": "Workload", "platform": "Platform", "scheduler": "Scheduler", "power_policy": "Power policy"}
@@ -56,9 +62,10 @@ _WORDS = {"workload": "Workload", "platform": "Platform", "scheduler": "Schedule
 
 @dataclass(frozen=True, slots=True)
 class _Row:
-    """A row of the table: an alternative, its equals, and its cells: text, how much worse than the best, and mark."""
+    """A row of the table: an alternative, its spec, its equals, and its cells: text, how much worse than the best, mark."""
 
     name: str
+    spec: str
     equals: str
     cells: Sequence[tuple[str, str, str]]
 
@@ -70,6 +77,15 @@ class _Panel:
     name: str
     rows: Sequence[_Row]
     folded: Sequence[_Row]
+
+
+@dataclass(frozen=True, slots=True)
+class _Section:
+    """The figures of a metric with their captions."""
+
+    name: str
+    better: str
+    figures: list[tuple[Markup, str]]
 
 
 def write_sweep_page(
@@ -92,12 +108,12 @@ def write_sweep_page(
     ``assumptions`` stand on top. Means are over replications that all alternatives have
     (:func:`analysis.sweep.runs_table.shared`). The page tells how many runs that leaves out, and how many ``failed``.
     """
-    policies = power_policies(runs, confidence)
-    comparison = compare_sweep(runs, metrics, confidence, failed)
+    policies = power_policies(runs, confidence, for_people=True)
+    comparison = compare_sweep(runs, metrics, confidence, failed, for_people=True)
     shared = comparable(runs, metrics)
     runs = shared if len(shared) else runs
     known = [metric for metric in metrics if runs[metric].notna().any()]
-    sweep = alternatives(runs, known)
+    sweep = alternatives(runs, known, for_people=True)
     count = 0
     sections = []
     numeric = [name for name in factors_of(runs) if pd.api.types.is_numeric_dtype(runs[name])]
@@ -112,19 +128,32 @@ def write_sweep_page(
             for number_of, (figure, caption) in enumerate(figures, start=count)
         ]
         count += len(figures)
-        sections.append({"name": title_of(metric), "better": better(metric), "figures": texts})
+        sections.append(_Section(title_of(metric), better(metric), texts))
     units = {metric: sweep.scale(metric) for metric in known}
+    picture = None
+    if policies is not None:
+        picture = _policies_picture(policies)
+    elif known and len(sweep.order(known[0])) > _MOST_IN_PICTURE:
+        drawn = dot_plot(sweep, known[0], confidence, _MOST_IN_PICTURE)
+        told = f"The best {_MOST_IN_PICTURE} of {len(sweep.groups)}. {_caption(sweep, known[0], confidence)}"
+        picture = figure_html(drawn, "picture"), told
+    elif known:
+        picture = sections[0].figures.pop(0)
     text = render(
         "sweep.html",
         heading=title or _heading(runs, sweep),
         lead=_lead(runs, sweep),
+        specs=_specs(runs),
+        answer=_answer(comparison, policies),
+        tiles=_tiles(sweep, known, confidence),
+        picture=picture,
         sentences=comparison.sentences,
         cautions=Cautions.of_lines(assumptions).by_kind(),
         policies=None if policies is None else _policies(policies),
         factor=name_of(sweep.factor),
         heads=[(label_of(metric), units[metric][1], better(metric)) for metric in known],
         panels=_table(sweep, known, units, confidence),
-        sections=sections,
+        sections=[section for section in sections if section.figures],
         settings=_settings(runs, sweep) | dict(facts or {}),
         again=command,
         equal=[members for members in sweep.groups.values() if len(members) > _MOST_EQUALS + 1],
@@ -133,16 +162,60 @@ def write_sweep_page(
 
 
 def _policies(found: Policies) -> dict[str, object]:
-    """Return the part on power policies: a table, and the figure of energy over waiting."""
+    """Return the part on power policies: a table with its note."""
     head, rows, values = policy_rows(found)
     others = "schedulers and all other factors" if found.cases > 1 else "replications"
     return {
         "table": cells_html(head, rows, "sortable", values),
-        "figure": figure_html(policies_figure(found), "policies"),
-        "caption": "Means over all other factors. In blue, joined: no other dot has less of the one without more of the other. "
-        "Dots that have no room for their name tell it under the pointer.",
         "note": f"Over all {others}, run by run against {found.base}; the one that saves most first.",
     }
+
+
+def _answer(comparison: Comparison, policies: Policies | None) -> str:
+    """Return the conclusion that stands first: what the best power policy does, or who has the least of the first metric."""
+    if policies is not None:
+        return "".join(policies_sentences(policies)[1:2])
+    if len(comparison.standings) > 1 and comparison.standings[0].metric == comparison.standings[1].metric:
+        return "".join(standing_sentences(comparison.standings)[:1])  # several cases
+    return "".join(f"{title_of(each.metric)}: {each.sentence(_MOST_IN_ANSWER)}." for each in comparison.standings[:1])
+
+
+def _policies_picture(found: Policies) -> tuple[Markup, str]:
+    told = "Means over all other factors. In blue, joined: no other dot has less of the one without more of the other. "
+    return figure_html(
+        policies_figure(found), "policies"
+    ), f"{told}Dots without room for a name tell it under the pointer."
+
+
+def _tiles(sweep: Alternatives, metrics: Sequence[str], confidence: float) -> list[Tile]:
+    """Return the figures at the head: of each metric the alternative that is best on average, against the first one."""
+    found = []
+    for metric in metrics[:_MOST_TILES]:
+        order = sweep.order(metric)
+        if len(order) < 2:
+            continue
+        base = next(iter(sweep.groups))
+        best, other = order[0], base if base != order[0] else order[1]
+        effects = [each for each in sweep.effects(metric, best, other, confidence) if math.isfinite(each.relative)]
+        if len(effects) == 1:
+            tile = Tile.of_effect(effects[0])
+            tie = f", {ComparisonVerdict.TIE}" if effects[0].verdict is ComparisonVerdict.TIE else ""
+            found.append(replace(tile, note=f"under {effects[0].name}: {tile.note}{tie}"))
+        elif effects:
+            shown = [direction(each) for each in effects]
+            # In ratios, so that no case outweighs the others: half as much and twice as much are no change.
+            ratios = [each.value / each.base for each in effects]
+            mean = (
+                100 * (math.exp(np.mean(np.log(ratios))) - 1) if min(ratios) > 0 else 100 * (float(np.mean(ratios)) - 1)
+            )
+            kind = max(("unsure", "better", "worse"), key=shown.count)
+            kind = kind if kind == sense(metric, mean) else "unsure"
+            change = percent(mean)
+            cases = f"mean of {len(effects)} cases, shown in {len(effects) - shown.count('unsure')}"
+            found.append(
+                Tile(label_of(metric), change, f"{effects[0].name} against {effects[0].against}; {cases}", kind)
+            )
+    return found
 
 
 def _heading(runs: pd.DataFrame, sweep: Alternatives) -> str:
@@ -158,9 +231,10 @@ def _heading(runs: pd.DataFrame, sweep: Alternatives) -> str:
 
 def _lead(runs: pd.DataFrame, sweep: Alternatives) -> str:
     fixed = {name: str(runs[name].iloc[0]) for name in factors_of(runs, varying=False) if runs[name].nunique() == 1}
-    of = f" of {fixed['workload']}" if "workload" in fixed else ""
+    words = {name: display_name(text, False, OF_FACTORS.get(name, {})) for name, text in fixed.items()}
+    of = f" of {words['workload']}" if "workload" in fixed else ""
     platform = fixed.get("platform", "None")
-    on = "" if platform == "None" else f" on {platform}{' machine' if platform == OF_THE_LOG else ''}"
+    on = "" if platform == "None" else f" on {words['platform']}{' machine' if platform == OF_THE_LOG else ''}"
     each = sweep.replications
     fewest = runs.groupby(factors_of(runs), dropna=False)["replication"].nunique().min() if factors_of(runs) else each
     most = "at most " if fewest < each else ""
@@ -174,6 +248,16 @@ def _lead(runs: pd.DataFrame, sweep: Alternatives) -> str:
     if sweep.averaged:
         text += f" Means are over all values of {listing([name_of(name) for name in sweep.averaged])}."
     return text
+
+
+def _specs(runs: pd.DataFrame) -> list[str]:
+    """Return the specs of the workload and platform that the lead names in words."""
+    found = []
+    for name in ("workload", "platform"):
+        texts = list(runs[name].drop_duplicates().map(str)) if name in runs else []
+        if len(texts) == 1 and texts[0] != display_name(texts[0], False, OF_FACTORS[name]):
+            found += texts
+    return found
 
 
 def _table(
@@ -193,10 +277,10 @@ def _table(
                 for metric in metrics
             ]
             # Only the first of many equals are named here; the end of the page names all.
-            others = in_brief(sweep.groups[name])[1:]
+            called, *others = sweep.members(name)
             more = f" and {len(others) - _MOST_EQUALS:,} more" if len(others) > _MOST_EQUALS else ""
             equals = f"= {' = '.join(others[:_MOST_EQUALS])}{more} here" if others else ""
-            rows.append(_Row(name, equals, cells))
+            rows.append(_Row(called, name if called != name else "", equals, cells))
         panels.append(_Panel(panel, rows[:_SHOWN], rows[_SHOWN:]))
     return panels
 

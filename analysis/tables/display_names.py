@@ -97,6 +97,16 @@ WORKLOADS = {
 }
 
 
+OF_FACTORS = {
+    "scheduler": SCHEDULERS,
+    "power_policy": POWER_POLICIES,
+    "platform": PLATFORMS,
+    "workload": WORKLOADS,
+}
+"""Titles of what a factor of a sweep takes."""
+_PAIR = re.compile(r"list:([^/,]+)/([^,]+)")
+
+
 def display_name(text: str, with_options: bool = True, titles: Mapping[str, str] = SCHEDULERS) -> str:
     """Return the name for people of a scheduler's spec, or of that and a power policy's, ``easy + timeout:300``.
 
@@ -111,13 +121,26 @@ def display_name(text: str, with_options: bool = True, titles: Mapping[str, str]
     return PLUS.join(named) + (number or "")
 
 
-def display_names(texts: Iterable[str]) -> dict[str, str]:
+def display_names(texts: Iterable[str], titles: Mapping[str, str] = SCHEDULERS) -> dict[str, str]:
     """Return the shortest name for people by which each text is told apart: without options, with them, or the text."""
     found = dict.fromkeys(texts, "")
-    for names in ({text: display_name(text, False) for text in found}, {text: display_name(text) for text in found}):
+    for with_options in (False, True):
+        names = {text: display_name(text, with_options, titles) for text in found}
         taken = Counter(found.values()) + Counter(names.values())
         found |= {text: name for text, name in names.items() if not found[text] and taken[name] == 1}
     return {text: name or text for text, name in found.items()}
+
+
+def names_of_factor(factor: str, values: Iterable[str]) -> dict[str, str]:
+    """Return the names for people of what a factor takes. Of several list schedulers only the orders are named."""
+    found = display_names(values, OF_FACTORS.get(factor, {}))
+    pairs = {text: order for text in found if (order := _PAIR.fullmatch(text))}
+    if len(pairs) > 1 and factor == "scheduler":
+        for text, (job, node) in ((text, order.groups()) for text, order in pairs.items()):
+            words = JOB_ORDERS.get(job, job)
+            words += f" ({job})" if found[text] == text and words != job else ""  # orders of one name
+            found[text] = f"{words[:1].upper() + words[1:]}, nodes: {NODE_ORDERS.get(node, node)}"
+    return found
 
 
 def _named(text: str, with_options: bool, titles: Mapping[str, str]) -> str:
@@ -148,7 +171,8 @@ def _filled(title: str, positional: list[str], options: dict[str, str]) -> str:
     if place[2]:
         with suppress(ValueError):
             value = amount(float(value), place[2])
-    return title.replace(place[0], PurePath(value).name if not place[1] else value)
+    filled = title.replace(place[0], PurePath(value).name if not place[1] else value)
+    return filled.replace("after 0 s", "at once")
 
 
 def _option(key: str, value: str) -> str:

@@ -35,7 +35,7 @@ function fitted(chart, data, layout) {
   return {
     data: bars ? data.map(barred) : data,
     layout: {
-      ...layout, height,
+      ...layout, height, annotations: layout.annotations?.filter(each => each.name !== "where-wide"),
       title: { ...title, text: heading.join("<br>"), font: { ...title.font, size: 15 }, pad: { ...title.pad, t: 14 }, subtitle: { ...subtitle, text: notes.join("<br>"), font: { ...subtitle.font, size: 11 } } },
       margin: { ...margin, t: Math.max(top, margin.t ?? 0), r: 10, l: Math.min(margin.l ?? 80, 46) },
       legend: { ...layout.legend, orientation: "h", xref: "container", x: 0.02, xanchor: "left", yref: "container", y: 1 - (above + (bars ? BAR_PX : 0) + 6) / height, yanchor: "top", font: { size: 11 } },

@@ -54,7 +54,7 @@ class Difference:
         if isinstance(self.changed, tuple):
             values = [text or _NOT_SET for text in dict.fromkeys([self.base, *self.changed])]
             more = f", … ({len(values)} values)" if len(values) > _MOST_NAMED else ""
-            return f"{self.what} ({', '.join(values[:_MOST_NAMED])}{more})"
+            return f"{self.what} ({_separator(values).join(values[:_MOST_NAMED])}{more})"
         if not self.changed:
             return f"{self.what} removed (it was {self.base})"
         return f"{self.what} {self.changed} (it was {self.base or _NOT_SET})"
@@ -271,16 +271,17 @@ class Standing:
         """Return an alternative as a reader knows it."""
         return self.called.get(name, name)
 
-    def sentence(self) -> str:
-        """Say who stands where, without the metric."""
+    def sentence(self, most: int = _MOST_NAMED) -> str:
+        """Say who stands where, without the metric; ``most`` names stand in a list."""
         least = "most" if self.most else "least"
         among = [*self.best, *self.tied]
         if len(self.means) == len(self.best):
-            return f"the same under {self._named(self.best)}, {self._amount(self.best[0])}"
+            return f"the same under {self._named(self.best, most)}, {self._amount(self.best[0])}"
         if self.verdict is ComparisonVerdict.TIE:
-            told = f"{ComparisonVerdict.TIE} between {self._named(among, amounts=True)}, over {counted(self.blocks, self.block)}"
+            told = f"{ComparisonVerdict.TIE} between {self._named(among, most, amounts=True)}"
+            told += f", over {counted(self.blocks, self.block)}"
             return told + (f"; {self._next()}" if self.following is not None else "")
-        text = f"{least} under {self._named(self.best)}, {self._amount(self.best[0])}"
+        text = f"{least} under {self._named(self.best, most)}, {self._amount(self.best[0])}"
         if self.following is not None:
             text += f"; {self._next()}"
         if self.verdict is ComparisonVerdict.VALUES:
@@ -300,8 +301,8 @@ class Standing:
     def _amount(self, name: str) -> str:
         return amount(self.means[name], self.unit)
 
-    def _named(self, names: Sequence[str], amounts: bool = False) -> str:
-        return named([self.name(name) + (f" ({self._amount(name)})" if amounts else "") for name in names])
+    def _named(self, names: Sequence[str], most: int, amounts: bool = False) -> str:
+        return named([self.name(name) + (f" ({self._amount(name)})" if amounts else "") for name in names], most)
 
 
 @dataclass(frozen=True)
@@ -471,10 +472,18 @@ def _counts(cases: Sequence[Standing], names: Iterable[Sequence[str]]) -> str:
     return ", ".join(shown) + (f" and {len(ordered) - _MOST_NAMED} more" if len(ordered) > _MOST_NAMED else "")
 
 
-def named(names: Sequence[str]) -> str:
+def named(names: Sequence[str], most: int = _MOST_NAMED) -> str:
     """Return a few names as a phrase, and how many more there are: "a, b and 3 more"."""
-    shown = list(names[:_MOST_NAMED]) + ([f"{len(names) - _MOST_NAMED} more"] if len(names) > _MOST_NAMED else [])
-    return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}" if shown else ""
+    shown = list(names[:most]) + ([f"{len(names) - most} more"] if len(names) > most else [])
+    if len(shown) < 2:
+        return "".join(shown)
+    apart = _separator(shown)
+    return f"{apart.join(shown[:-1])}{';' if apart == '; ' else ''} and {shown[-1]}"
+
+
+def _separator(names: Iterable[str]) -> str:
+    """Return what stands between names: semicolons where a name has a comma itself."""
+    return "; " if any(", " in name for name in names) else ", "
 
 
 def too_few(blocks: int, block: str) -> str:

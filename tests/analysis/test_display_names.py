@@ -77,3 +77,17 @@ def test_names_are_as_short_as_tells_them_apart() -> None:
         **{spec: spec for spec in alike},
         "list:saf/first": "List scheduling, smallest area first, nodes: as the platform lists them",
     }
+
+
+def test_of_list_schedulers_only_the_orders_are_named() -> None:
+    """Where there are several; of two orders with one name, the specs stand behind it."""
+    specs = ["easy", "list:saf/first", "list:first/random", "list:fcfs/random"]
+    assert list(names.names_of_factor("scheduler", specs).values()) == [
+        "EASY backfilling",
+        "Smallest area first, nodes: as the platform lists them",
+        "First come first (first), nodes: at random",
+        "First come first (fcfs), nodes: at random",
+    ]
+    assert names.names_of_factor("scheduler", ["list:saf/first"]) == {"list:saf/first": "List scheduling"}
+    assert names.names_of_factor("power_policy", ["timeout:0"]) == {"timeout:0": "idle nodes off at once"}
+    assert names.names_of_factor("load", ["0.5"]) == {"0.5": "0.5"}

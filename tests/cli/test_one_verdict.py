@@ -38,11 +38,12 @@ def agree(
     report: list[str],
     compared: Callable[[], Comparison],
     called: Mapping[str, str] = MappingProxyType({}),
+    for_people: Callable[[], Comparison] | None = None,
 ) -> list[str]:
     """Return the sentences of a comparison: stdout begins with them, and the page and the document of --json have them.
 
     ``compared`` makes the same comparison in Python, of what the command has left. On the page the runs are ``called`` as
-    people do, but for what differs in the inputs.
+    people do, but for what differs in the inputs; or it has the sentences of the comparison ``for_people``.
     """
     ended = command(*words, *report)
     assert ended.exit_code == 0, ended.output
@@ -50,7 +51,8 @@ def agree(
     sentences = list(comparison.sentences)
     assert ended.stdout.splitlines()[: len(sentences)] == sentences
     in_words = [re.sub(r"\w+", lambda word: called.get(word[0], word[0]), each) for each in sentences[1:]]
-    assert of_page(Path(page)) == [sentences[0], *in_words]
+    expected = [sentences[0], *in_words] if for_people is None else list(for_people().sentences)
+    assert of_page(Path(page)) == expected
     document = json.loads(command(*words, "--json").stdout)["comparison"]
     assert document == json.loads(json.dumps(comparison.to_dict(), allow_nan=True).replace("NaN", "null"))
     assert document["sentences"] == sentences
@@ -114,7 +116,22 @@ def test_a_sweep(command: Command, here: Path, replications: int) -> None:
         yaml.safe_dump({"factors": factors, "replications": replications, "metrics": metrics}, sort_keys=False)
     )
     words = ["sweep", "grid.yaml", "--out", "out", "--workers", "1", "--resume"]
-    told = agree(command, words, "out/report.html", ["--report"], lambda: compare_sweep(read_sweep("out"), metrics))
+
+    def compared(for_people: bool = False) -> Comparison:
+        return compare_sweep(read_sweep("out"), metrics, for_people=for_people)
+
+    told = agree(command, words, "out/report.html", ["--report"], compared, for_people=lambda: compared(True))
+    in_words = compared(True).sentences
+    assert in_words[0] == (
+        "What differs: power policy (all nodes on, idle nodes off after 1 min); scheduler (FCFS, EASY backfilling)."
+    )
+    assert len(in_words) == len(told)
+    for text, name in (
+        ("timeout:60", "idle nodes off after 1 min"),
+        ("always-on", "all nodes on"),
+        ("easy", "EASY backfilling"),
+    ):
+        assert [each.count(text) for each in told] == [each.count(name) for each in in_words]
     assert told[0] == "What differs: power policy (always-on, timeout:60); scheduler (fcfs, easy)."
     assert told[1].startswith("Mean wait: with always-on, ")
     assert any(each.startswith("Energy of power policies over all other factors: ") for each in told)
