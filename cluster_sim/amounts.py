@@ -30,7 +30,7 @@ _PREFIXES = ("", "k", "M", "G", "T", "P", "E")
 SCALED = frozenset({"s", "J", "W", "J s", "W min"})
 """The units that :func:`amount` replaces by larger ones, or gives a prefix."""
 _DIGITS = 3
-_WATT_HOUR = 3_600.0
+_WATT_HOUR, _KILOWATT_HOUR = 3_600.0, 3.6e6
 _SCALES = {
     "s": ((172_800.0, 86_400.0, "d"), (7_200.0, 3_600.0, "h"), (120.0, 60.0, "min")),
     "J": ((3.6e9, 3.6e9, "MWh"), (3.6e6, 3.6e6, "kWh"), (1e4, 1e3, "kJ")),
@@ -172,10 +172,10 @@ def prefixed(value: float, unit: str) -> str:
 
 
 def energy(joules: float) -> str:
-    """Return an energy as text: in joules, and from a megajoule on in watt-hours with the joules behind them.
+    """Return an energy as text: in joules, and from a kilowatt-hour on in watt-hours.
 
     >>> energy(104_872_517_314)
-    '29.1 MWh (105 GJ)'
+    '29.1 MWh'
     """
     return energies(joules)[0]
 
@@ -184,9 +184,9 @@ def energies(joules: ArrayLike) -> list[str]:
     """Return energies as :func:`energy` writes them."""
     values = np.asarray(joules, dtype=float).ravel()
     texts = _prefixed(values, "J")
-    large = np.flatnonzero((np.abs(values) >= 1e6) & (np.abs(values) < np.inf))
+    large = np.flatnonzero((np.abs(values) >= _KILOWATT_HOUR) & (np.abs(values) < np.inf))
     for place, text in zip(large.tolist(), _prefixed(values[large] / _WATT_HOUR, "Wh"), strict=True):
-        texts[place] = f"{text} ({texts[place]})"
+        texts[place] = text
     return texts
 
 

@@ -11,7 +11,7 @@ from typing import Any, Literal
 import plotly.graph_objects as go
 
 from analysis.figures.palette import OKABE_ITO
-from analysis.tables.wording import plotly_text, shortened
+from analysis.tables.wording import plotly_text, shortened_apart
 from cluster_sim.amounts import number
 
 GRID = "#E4E8EC"
@@ -47,7 +47,7 @@ def styled(figure: go.Figure, title: str, x: str, y: str, height: int = 340, **l
 def run_styles(names: Sequence[str]) -> Iterator[tuple[str, str, dict[str, str]]]:
     """Yield for each run its name for a legend, its colour, and its line."""
     styles = cycle((colour, dash) for dash in _DASHES for colour in OKABE_ITO[:6])
-    for name, (colour, dash) in zip(plotly_text(shortened(name, 40) for name in names), styles, strict=False):
+    for name, (colour, dash) in zip(plotly_text(shortened_apart(names, 40)), styles, strict=False):
         yield name, colour, {"color": colour, "dash": dash}
 
 

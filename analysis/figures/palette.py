@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import pairwise
@@ -16,7 +16,7 @@ from itertools import pairwise
 import numpy as np
 import pandas as pd
 
-from cluster_sim.amounts import durations, numbers, prefixed
+from cluster_sim.amounts import durations, moments, numbers, prefixed
 from cluster_sim.errors import SpecError
 from cluster_sim.spelling import hint
 
@@ -30,7 +30,11 @@ LONG_STEPS_S = (0.0, 60.0, 600.0, 3_600.0, 14_400.0, 43_200.0, 86_400.0, 259_200
 """Steps of lengths of time: the same for every run, so that a job has one colour on all pages."""
 SHORT_STEPS_S = (0.0, 1.0, 5.0, 15.0, 30.0, 60.0, 180.0, 300.0, 600.0)
 """Steps where no length is above ten minutes, as in examples for teaching."""
-_LENGTHS = ("wait_time", "run_time", "turnaround_time", "requested_time")
+_MOMENTS = frozenset({"submit_time", "eligible_time", "allocation_time", "start_time", "finish_time", "promised_time"})
+"""Columns of times on the run's clock; other columns of seconds are lengths of time."""
+CLOCK = "s of the clock"
+_ROUND_S = (1, 2, 5, 10, 15, 30, *(60 * n for n in (1, 2, 5, 10, 15, 30)), *(3_600 * n for n in (1, 2, 3, 6, 12)))
+"""Seconds of a step that begins at round times of a clock; longer steps are round numbers of days."""
 
 STATE_COLOURS = {
     "OFF": "#4A4A4A",
@@ -155,7 +159,8 @@ def _core_seconds(jobs: pd.DataFrame) -> np.ndarray:
 def by_number(column: str) -> ColourStrategy:
     """Return a strategy that shades jobs by a column of numbers, in at most eight round steps from pale to dark.
 
-    Lengths of time have fixed steps, whatever the run. Of other numbers the steps are equally long, or equally long in
+    Lengths of time have fixed steps, whatever the run. Times of the clock have steps that are round on a clock, and steps of
+    whole numbers begin at whole numbers. Of other numbers the steps are equally long, or equally long in
     the logarithm: if the largest value is above 100 times the median and 10 times the smallest value above 0. Energies
     spread over many orders of magnitude: equal steps would give nearly all jobs one shade.
     """
@@ -166,12 +171,16 @@ def by_number(column: str) -> ColourStrategy:
         title, unit = _titled(column)
         if not len(known):
             return ColourClasses(np.zeros(len(jobs), dtype=np.int64), (f"no {title}",), (NONE,), title)
-        edges = _steps(known, column in _LENGTHS)
+        is_moment, is_whole = column in _MOMENTS, not unit and bool(np.all(known == np.rint(known)))
+        edges = _clock_edges(known) if is_moment else _steps(known, unit == "s", is_whole)
+        unit = CLOCK if is_moment else unit
         code = np.clip(np.searchsorted(edges, values, side="right") - 1, 0, len(edges) - 2)
         texts = steps_in_words(edges.tolist(), unit)
         names = tuple(f"{low} to {high}" if high else f"{low} or more" for low, high in pairwise(texts))
         if edges[0] == edges[-1]:
             names = (texts[0],)
+        elif is_whole and np.all(np.diff(edges) == 1.0):
+            names = tuple(texts[:-1])  # each is the step of one number
         steps = len(names)
         colours = tuple(
             SCALE[round(i * (len(SCALE) - 1) / (steps - 1))] if steps > 1 else SCALE[4] for i in range(steps)
@@ -184,7 +193,7 @@ def by_number(column: str) -> ColourStrategy:
     return strategy
 
 
-def _steps(known: np.ndarray, lengths: bool) -> np.ndarray:
+def _steps(known: np.ndarray, lengths: bool, whole: bool) -> np.ndarray:
     """Return the edges of the steps of a scale that holds all ``known`` values."""
     low, high = float(known.min()), float(known.max())
     if lengths and low >= 0.0:
@@ -193,14 +202,32 @@ def _steps(known: np.ndarray, lengths: bool) -> np.ndarray:
         return np.array([low, low])
     least = max(float(known[known > 0].min()), high * 1e-6) if high > 0 else high
     if low < 0 or high <= 100 * float(np.median(known)) or high <= 10 * least:
-        return _even_edges(low, high)
+        return _even_edges(low, high, whole)
     return _growing_edges(low, least, high)
 
 
-def _even_edges(low: float, high: float) -> np.ndarray:
-    """Return at most eight round steps of equal length from ``low`` to ``high``."""
+def _even_edges(low: float, high: float, whole: bool) -> np.ndarray:
+    """Return at most eight round steps of equal length from ``low`` to ``high``, ``whole`` ones of whole numbers."""
     size = 10.0 ** math.floor(math.log10((high - low) / len(SCALE)))
-    lengths = (factor * size for factor in (1.0, 2.0, 2.5, 5.0, 10.0, 20.0))
+    lengths = [factor * size for factor in (1.0, 2.0, 2.5, 5.0, 10.0, 20.0)]
+    if not whole:
+        return _fewest_edges(low, high, lengths)
+    if high - low < len(SCALE):
+        return np.arange(low, high + 2.0)
+    return _fewest_edges(low, high + 1.0, [length for length in lengths if length >= 1.0 and length.is_integer()])
+
+
+def _clock_edges(known: np.ndarray) -> np.ndarray:
+    """Return at most eight steps that hold all ``known`` times, s, and begin at round times of a clock."""
+    low, high = float(known.min()), float(known.max())
+    days = [86_400.0 * length for length in (1, 2, 5, 7, 14, 28)]
+    size = max(10.0 ** math.floor(math.log10(max(high - low, 1.0) / len(SCALE) / 86_400.0)), 10.0)
+    days += [86_400.0 * factor * size for factor in (5.0, 10.0, 20.0, 50.0)]
+    return np.array([low, low]) if low == high else _fewest_edges(low, high, [*_ROUND_S, *days])
+
+
+def _fewest_edges(low: float, high: float, lengths: Iterable[float]) -> np.ndarray:
+    """Return the edges of steps of the first of ``lengths`` of which at most eight hold all from ``low`` to ``high``."""
     of_steps = ((length, math.floor(low / length), math.ceil(high / length)) for length in lengths)
     length, first, last = next(steps for steps in of_steps if steps[2] - steps[1] <= len(SCALE))
     return np.arange(first, last + 1) * length
@@ -219,8 +246,15 @@ def _growing_edges(low: float, least: float, high: float) -> np.ndarray:
 
 
 def steps_in_words(edges: Sequence[float], unit: str) -> list[str]:
-    """Return the edges of a scale as short texts for a colour bar: ``1 h 30 min``, ``12.5 MJ``; "" for an open end."""
-    if unit == "s":
+    """Return the edges of a scale as short texts for a colour bar: ``1 h 30 min``, ``12.5 MJ``; "" for an open end.
+
+    Those of the unit :data:`CLOCK` are times of the run: ``1 d 12:00``.
+    """
+    if unit == CLOCK:
+        texts = moments(edges)
+        if all(edge % 60 == 0.0 for edge in edges):
+            texts = [text.removesuffix(":00").removesuffix(" 00:00") for text in texts]
+    elif unit == "s":
         texts = durations(edges)
     else:
         texts = [prefixed(edge, unit) for edge in edges] if unit else numbers(edges, digits=3)

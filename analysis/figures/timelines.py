@@ -20,7 +20,7 @@ from analysis.figures.time_axis import TimeAxis, TimeUnit, start_date_of
 from analysis.tables.run_metrics import Runs, named_runs
 from analysis.tables.series import OTHER_NODES, PowerBy, energy_table, power_table, queue_table, utilisation_table
 from analysis.tables.wording import plotly_text
-from cluster_sim.amounts import duration, energies
+from cluster_sim.amounts import duration, energies, scale_of
 from cluster_sim.errors import SpecError
 from cluster_sim.machine.core_ranges import Holds
 from cluster_sim.records.result import Result
@@ -86,11 +86,12 @@ def energy_timeline(
     title: str | None = None,
     time_unit: TimeUnit = "auto",
 ) -> go.Figure:
-    """Draw the energy used since time 0, J, a line per run (:func:`analysis.energy_table`)."""
+    """Draw the energy used since time 0, a line per run (:func:`analysis.energy_table`), in J, kJ, kWh or MWh."""
     runs = named_runs(results)
+    tables = [energy_table(result) for result in runs.values()]
+    divisor, unit = scale_of("J", max((float(table["energy_j"].iloc[-1]) for table in tables), default=0.0))
     figure = go.Figure()
-    for result, (name, _, line) in zip(runs.values(), run_styles(list(runs)), strict=True):
-        table = energy_table(result)
+    for table, (name, _, line) in zip(tables, run_styles(list(runs)), strict=True):
         time, energy = table["time"].to_numpy(), table["energy_j"].to_numpy()
         if len(time) > most_points:
             # Points of the curve itself, further apart: nothing is averaged, and the last one is the total.
@@ -99,10 +100,16 @@ def energy_timeline(
         hover = f"{name}: %{{customdata}} at %{{x:,.8~g}} s<extra></extra>"
         figure.add_trace(
             go.Scatter(
-                x=time, y=energy, name=name, mode="lines", line=line, customdata=energies(energy), hovertemplate=hover
+                x=time,
+                y=energy / divisor,
+                name=name,
+                mode="lines",
+                line=line,
+                customdata=energies(energy),
+                hovertemplate=hover,
             )
         )
-    styled(figure, title or "Energy used so far", "", "Energy", yaxis_ticksuffix="J", yaxis_minexponent=0)
+    styled(figure, title or "Energy used so far", "", f"Energy [{unit}]", yaxis_exponentformat="none")
     figure.update_layout(showlegend=len(runs) > 1, legend=LEGEND_ABOVE)
     return _timed(figure, runs.values(), time_unit)
 

@@ -38,7 +38,7 @@ from analysis.tables.run_metrics import (
     renamed,
     table_html,
 )
-from analysis.tables.tiles import Tile, one_unit
+from analysis.tables.tiles import Tile
 from analysis.tables.wording import label_of, setting, shortened, unit_of
 from cluster_sim.amounts import amount, number
 from cluster_sim.errors import InputError, counted
@@ -207,7 +207,7 @@ def _tiles_of_run(result: Result) -> list[Tile]:
     summary = result.summary()
     known = {key: float(summary[key]) for key in _TILES if summary.get(key) is not None}
     shown = {key: value for key, value in known.items() if math.isfinite(value) and (value or key != "energy_j")}
-    return [Tile(label_of(key), one_unit(amount(value, unit_of(key)))) for key, value in shown.items()]
+    return [Tile(label_of(key), amount(value, unit_of(key))) for key, value in shown.items()]
 
 
 def _summary(runs: Mapping[str, Result], replications: pd.DataFrame | None) -> Section:

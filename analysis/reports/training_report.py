@@ -13,7 +13,7 @@ from analysis.pages.page import render, write_whole
 from analysis.reports.report import Figures, Section
 from analysis.tables.display_names import WORKLOADS, display_name
 from analysis.tables.run_metrics import cells_html
-from analysis.tables.tiles import Tile, direction, one_unit
+from analysis.tables.tiles import Tile, direction
 from analysis.tables.wording import axis_of, change, label_of, setting, unit_of
 from cluster_sim import __version__
 from cluster_sim.amounts import amount
@@ -133,12 +133,12 @@ def _tiles(summaries: Sequence[TrainingSummary]) -> list[Tile]:
     """Return the figures of the best agents: what they reach, against what, and after how many iterations."""
     first = summaries[0]
     best = min(summaries, key=lambda one: one.value)
-    value = one_unit(amount(best.value, unit_of(first.objective)))
+    value = amount(best.value, unit_of(first.objective))
     kind = "" if not first.baseline else "unsure" if best.effect is None else direction(best.effect)
     note = "of the best agent in validation" + (f", {change(best.reduction)}" if first.baseline else "")
     tiles = [Tile(label_of(first.objective), value, note, kind)]
     if first.baseline:
-        base = one_unit(amount(first.baseline_value, unit_of(first.objective)))
+        base = amount(first.baseline_value, unit_of(first.objective))
         tiles.append(Tile("the best baseline", base, display_name(first.baseline)))
     tiles.append(Tile("found after", f"{best.best_iteration:,} of {best.iterations:,}", "iterations"))
     return (

@@ -80,6 +80,8 @@ def compare(results: Runs, replications: pd.DataFrame | None = None) -> Comparis
         remarks.append(_moved([effect(metric, best, other) for metric in shown if metric != _WAIT]))
         if replications is None:  # the runs are only one of the replications
             remarks.append(_jobs_that_moved(best, runs[best], other, runs[other]))
+    if not any(run.jobs["start_time"].notna().any() for run in runs.values()):
+        remarks.append("No job starts in any of the runs.")
     cautions = []
     for key in ("jobs_completed", "jobs_killed", "jobs_rejected", "jobs_unfinished"):
         counts = arrays.get(key, {})

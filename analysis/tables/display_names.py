@@ -13,7 +13,7 @@ from pathlib import PurePath
 
 from cluster_sim.amounts import amount
 from cluster_sim.errors import SpecError
-from cluster_sim.files.source import PLUS
+from cluster_sim.files.source import FILE_OPTIONS, PLUS
 from cluster_sim.registry import Spec
 
 SCHEDULERS = {
@@ -171,12 +171,19 @@ def _filled(title: str, positional: list[str], options: dict[str, str]) -> str:
     if place[2]:
         with suppress(ValueError):
             value = amount(float(value), place[2])
-    filled = title.replace(place[0], PurePath(value).name if not place[1] else value)
+    filled = title.replace(place[0], _file_name(value) if not place[1] else value)
     return filled.replace("after 0 s", "at once")
+
+
+def _file_name(path: str) -> str:
+    """Return the last part of a path, without the quotation marks that may stand around it."""
+    return PurePath(path.strip("\"'")).name
 
 
 def _option(key: str, value: str) -> str:
     words = key.replace("_", " ")
+    if key in FILE_OPTIONS:
+        return f"{words}: {_file_name(value)}"
     if key == "order" and value in JOB_ORDERS:
         return JOB_ORDERS[value]
     if key == "backfill" and value in JOB_ORDERS:

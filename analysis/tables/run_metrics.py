@@ -18,7 +18,7 @@ import pandas as pd
 
 from analysis.tables.tiles import sense
 from analysis.tables.wording import label_of, unit_of
-from cluster_sim.amounts import NOTHING, SCALED, amount, number
+from cluster_sim.amounts import NOTHING, amount, number
 from cluster_sim.errors import InputError
 from cluster_sim.records.comparison import LEAST_CHANGE
 from cluster_sim.records.intervals import CONFIDENCE, half_width, mean_of, paired_change
@@ -92,12 +92,8 @@ def headlines(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def format_table(table: pd.DataFrame) -> str:
-    """Return a comparison table as text for the terminal: amounts in units that fit, else in the files' units."""
-    cells = _cells(table)
-    for row in cells[1:]:
-        if row[1] not in SCALED:  # amounts already have their units
-            row[1] = ""
-    return aligned(cells, words=2)
+    """Return a comparison table as text for the terminal: amounts with units that fit, others as in the files."""
+    return aligned([[row[0], *row[2:]] for row in _cells(table)])
 
 
 def aligned(cells: Sequence[Sequence[str]], words: int = 1) -> str:

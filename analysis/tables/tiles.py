@@ -23,8 +23,8 @@ class Tile:
     def of_effect(cls, effect: Effect) -> Tile:
         """Return the tile of what became of a metric."""
         if effect.value == effect.base and not any(effect.differences):
-            return cls(effect.label, one_unit(effect.text(effect.value)), f"the same under {effect.against}")
-        value, base = (one_unit(effect.text(each)) for each in (effect.value, effect.base))
+            return cls(effect.label, effect.text(effect.value), f"the same under {effect.against}")
+        value, base = (effect.text(each) for each in (effect.value, effect.base))
         return cls(
             effect.label, value, f"{effect.in_percent()} against {base} under {effect.against}", direction(effect)
         )
@@ -32,7 +32,7 @@ class Tile:
     @classmethod
     def of_standing(cls, standing: Standing) -> Tile:
         """Return the tile of the best of several alternatives."""
-        value = one_unit(amount(standing.means[standing.best[0]], standing.unit))
+        value = amount(standing.means[standing.best[0]], standing.unit)
         if standing.following is None and not standing.tied:
             return cls(standing.label, value, "the same under all")
         tied = (
@@ -42,11 +42,6 @@ class Tile:
         following = f"; next {standing.name(behind.name)}, {behind.in_percent()}" if behind is not None else ""
         names = listing([standing.name(name) for name in standing.best])
         return cls(standing.label, value, f"under {names}{tied}{following}")
-
-
-def one_unit(text: str) -> str:
-    """Return an amount without its second unit: ``6.24 MWh (22.5 GJ)`` is ``6.24 MWh``."""
-    return text.partition(" (")[0]
 
 
 def direction(effect: Effect) -> str:

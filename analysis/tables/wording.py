@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 
@@ -34,12 +35,29 @@ def shortened(text: str, limit: int = 60) -> str:
 
 
 def shortened_apart(texts: Sequence[str], limit: int) -> list[str]:
-    """Return texts cut to ``limit`` characters: at the end, or at the beginning where they would look the same."""
-    cut = [shortened(text, limit) for text in texts]
+    """Return texts cut to ``limit`` characters: at the end, at the beginning, or in the middle, so that others stay others.
+
+    Where all three look the same, a number stands behind.
+    """
+    half = (limit - 1) // 2
+    found = [shortened(text, limit) for text in texts]
+    for cut in (lambda text: f"…{text[1 - limit :]}", lambda text: f"{text[: limit - 1 - half]}…{text[-half:]}"):
+        told = _told_by(texts, found)
+        found = [
+            short if len(text) <= limit or told[short] == 1 else cut(text)
+            for text, short in zip(texts, found, strict=True)
+        ]
+    told = _told_by(texts, found)
+    known = list(dict.fromkeys(texts))
     return [
-        short if cut.count(short) == 1 or len(text) <= limit else f"…{text[1 - limit :]}"
-        for text, short in zip(texts, cut, strict=True)
+        short if len(text) <= limit or told[short] == 1 else f"{short} ({known.index(text) + 1})"
+        for text, short in zip(texts, found, strict=True)
     ]
+
+
+def _told_by(texts: Sequence[str], found: Sequence[str]) -> Counter[str]:
+    """Count how many texts each of their short forms stands for."""
+    return Counter(short for _, short in dict.fromkeys(zip(texts, found, strict=True)))
 
 
 def listing(parts: Sequence[str]) -> str:

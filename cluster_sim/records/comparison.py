@@ -396,20 +396,28 @@ def effect_sentences(effects: Iterable[Effect], are_named: bool) -> list[str]:
     if not are_named:
         return [effect.sentence() for effect in effects]
     told = []
-    for _, group in groupby(effects, key=lambda each: (each.metric, each.name)):
+    without: dict[str, list[str]] = {}
+    for (_, name), group in groupby(effects, key=lambda each: (each.metric, each.name)):
         several = list(group)
-        first = several[0]
+        known = [each for each in several if not math.isnan(each.difference)]
+        if not known:
+            without.setdefault(name, []).append(several[0].label)
+            continue
+        first = known[0]
         parts = []
         for word, belongs in _VERDICTS_IN_WORDS.items():
-            chosen = [each for each in several if belongs(each)]
+            chosen = [each for each in known if belongs(each)]
             if chosen:
-                parts.append(f"{word} {named([f'{each.against} ({each.in_percent()})' for each in chosen])}")
+                names = [each.against + (f" ({each.in_percent()})" if each.difference else "") for each in chosen]
+                parts.append(f"{word} {named(names)}")
         if first.verdict is ComparisonVerdict.VALUES:
             of = f"in this one {_single(first.block)}" if first.blocks == 1 else too_few(first.blocks, first.block)
         else:
             of = f"over {counted(first.blocks, first.block)}, {100 * first.confidence:g} % intervals"
         label = first.label[:1].upper() + first.label[1:]
         told.append(f"{label} under {first.name}, {amount(first.value, first.unit)}: {'; '.join(parts)} ({of}).")
+    for name, labels in without.items():
+        told.append(f"Not compared under {name}, for want of a value in both runs: {named(labels)}.")
     return told
 
 

@@ -48,6 +48,8 @@ def test_names_of_files_stay() -> None:
         ("fcfs + power-cap:1500", "FCFS + at most 1.5 kW"),
         ("easy + timeout", "EASY backfilling + idle nodes off"),
         ("learned:agents/kit-energy,sample=yes", "Agent kit-energy, sample"),
+        ("learned:'my agents/kit-energy'", "Agent kit-energy"),
+        ("slurm:conf=/etc/slurm/slurm.conf", "Slurm, conf: slurm.conf"),
         ("easy (2)", "EASY backfilling (2)"),
         ("fcfs + power-cap:watts=400", "FCFS + at most 400 W"),
         ("fcfs + keep-ready", "FCFS + idle nodes kept on"),

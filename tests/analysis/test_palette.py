@@ -121,6 +121,30 @@ def test_steps_of_numbers_are_round(values: list[float], edges: list[float]) -> 
     assert all(edges[code] <= value for value, code in zip(values, classes.code, strict=True))
 
 
+@pytest.mark.parametrize(
+    ("column", "values", "names"),
+    [
+        ("submit_time", [0.0, 100_000.0], ["0 s to 06:00", "06:00 to 12:00", "12:00 to 18:00", "18:00 to 1 d", "1 d to 1 d 06:00"]),
+        ("start_time", [5_000.0, 5_020.0], [f"01:23:{n} to 01:23:{n + 5}" for n in range(20, 40, 5)]),
+        ("finish_time", [0.0, 3e7], ["0 s to 50 d", *(f"{n} d to {n + 50} d" for n in range(50, 350, 50))]),
+        ("requested_cores", [1.0, 2.0, 7.0], ["1", "2", "3", "4", "5", "6", "7"]),
+        ("requested_cores", [1.0, 2.0], ["1", "2"]),
+        ("requested_cores", [1.0, 33.0, 64.0], [f"{n} to {n + 10}" for n in range(0, 70, 10)]),
+        ("slowdown", [1.0, 1.5, 2.3], [f"{n:g} to {n + 0.2:.2g}" for n in (1.0, 1.2, 1.4, 1.6, 1.8, 2.0, 2.2)]),
+    ],
+)  # fmt: skip
+def test_steps_are_round_in_the_way_of_what_they_count(column: str, values: list[float], names: list[str]) -> None:
+    """Times begin at round times of a clock, whole numbers at whole ones, and each of few whole numbers is a step."""
+    classes = by_number(column)(pd.DataFrame({column: values}))
+    assert list(classes.names) == names
+    assert all(classes.edges[code] <= value for value, code in zip(values, classes.code, strict=True))
+
+
+def test_lengths_of_time_have_the_steps_of_waits() -> None:
+    """Those that jobs bring along, too."""
+    assert by_number("think_time")(pd.DataFrame({"think_time": [0.0, 4_000.0]})).edges == LONG_STEPS_S
+
+
 def test_all_values_missing() -> None:
     """A log without profiles: one class."""
     classes = by_column("profile")(pd.DataFrame({"profile": ["", ""]}))

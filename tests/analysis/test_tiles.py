@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from analysis.tables.tiles import Tile, direction, one_unit
+from analysis.tables.tiles import Tile, direction
 from cluster_sim.records.comparison import Effect, Standing
 
 
@@ -48,8 +48,3 @@ def test_the_best_of_several_is_named_with_the_next() -> None:
     alike = Standing.of("mean_wait_s", "mean wait", "s", dict.fromkeys("ab", np.array([2.0])), block="workload")
     assert alike is not None
     assert Tile.of_standing(alike).note == "the same under all"
-
-
-def test_a_tile_has_one_unit() -> None:
-    """Energies have joules behind their watt-hours elsewhere."""
-    assert (one_unit("6.24 MWh (22.5 GJ)"), one_unit("52 min 6 s")) == ("6.24 MWh", "52 min 6 s")

@@ -143,7 +143,8 @@ def test_energy_ends_at_the_total(sleepy: Result, by_hand: Result) -> None:
         figure = energy_timeline({"a": sleepy, "<b>": by_hand}, most_points=most)
         assert [trace.name for trace in figure.data] == ["a", "&lt;b&gt;"]
         for trace, result in zip(figure.data, (sleepy, by_hand), strict=True):
-            assert trace.y[-1] == pytest.approx(result.summary()["energy_j"], rel=1e-9)
+            assert trace.y[-1] * 1e3 == pytest.approx(result.summary()["energy_j"], rel=1e-9)
+        assert figure.layout.yaxis.title.text == "Energy [kJ]"
     assert energy_timeline(by_hand).data[0].y.tolist() == [0.0, 200.0, 275.0, 355.0]
 
 

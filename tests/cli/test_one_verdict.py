@@ -135,3 +135,30 @@ def test_a_sweep(command: Command, here: Path, replications: int) -> None:
     assert told[0] == "What differs: power policy (always-on, timeout:60); scheduler (fcfs, easy)."
     assert told[1].startswith("Mean wait: with always-on, ")
     assert any(each.startswith("Energy of power policies over all other factors: ") for each in told)
+
+
+def test_runs_in_which_no_job_starts(command: Command, here: Path) -> None:
+    """Two jobs that cannot fit: what has no value is named in one sentence, and none has a part without words."""
+    (here / "jobs.csv").write_text("job_id,submit_time,requested_cores,recorded_run_time\na,0,64,9\nb,5,64,9\n")
+    words = ["compare", "-p", MACHINE, "-w", "jobs.csv", "-s", "fcfs", "-s", "easy", "--out", "out"]
+
+    def compared() -> Comparison:
+        return compare({name: Result.load(here / "out" / name) for name in ("fcfs", "easy")})
+
+    told = agree(
+        command, words, "out/report.html", ["--report"], compared, {"fcfs": "FCFS", "easy": "EASY backfilling"}
+    )
+    assert told[1] == "No job starts in any of the runs."
+    assert "Makespan under easy, 0 s: the same as under fcfs (in this one workload)." in told
+    assert told[-1] == (
+        "Not compared under easy, for want of a value in both runs: mean wait, mean bounded slowdown and utilisation."
+    )
+
+
+def test_a_scheduler_that_is_given_twice_runs_once(command: Command, here: Path) -> None:
+    """And a line on stderr says so."""
+    words = ["compare", "-p", MACHINE, "-w", JOBS, "-s", "fcfs", "-s", "fcfs", "-s", "easy", "--out", "out"]
+    ended = command(*words)
+    assert ended.exit_code == 0
+    assert "fcfs is given 2 times and runs once: runs of one scheduler are the same" in ended.stderr.splitlines()[0]
+    assert sorted(path.name for path in (here / "out").iterdir() if path.is_dir()) == ["easy", "fcfs"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 import click
@@ -44,7 +45,11 @@ def compare(
     from cluster_sim.cli.simulate import check, load, prepare, table_text, whereabouts
 
     settings = settings_of(None, given(options))
-    names = list(dict.fromkeys(schedulers))
+    times = Counter(schedulers)
+    names = list(times)
+    for name, count in times.items():
+        if count > 1:
+            say(f"{name} is given {count} times and runs once: runs of one scheduler are the same")
     platform, workload = load(settings, names)
     check(settings, names, platform, workload)
     prepare(out, settings.file_format)
