@@ -41,10 +41,10 @@ def shortened_apart(texts: Sequence[str], limit: int) -> list[str]:
     """
     half = (limit - 1) // 2
     found = [shortened(text, limit) for text in texts]
-    for cut in (lambda text: f"…{text[1 - limit :]}", lambda text: f"{text[: limit - 1 - half]}…{text[-half:]}"):
+    for at_beginning, at_end in ((0, limit - 1), (limit - 1 - half, half)):
         told = _told_by(texts, found)
         found = [
-            short if len(text) <= limit or told[short] == 1 else cut(text)
+            short if len(text) <= limit or told[short] == 1 else f"{text[:at_beginning]}…{text[-at_end:]}"
             for text, short in zip(texts, found, strict=True)
         ]
     told = _told_by(texts, found)

@@ -124,7 +124,8 @@ def test_steps_of_numbers_are_round(values: list[float], edges: list[float]) -> 
 @pytest.mark.parametrize(
     ("column", "values", "names"),
     [
-        ("submit_time", [0.0, 100_000.0], ["0 s to 06:00", "06:00 to 12:00", "12:00 to 18:00", "18:00 to 1 d", "1 d to 1 d 06:00"]),
+        ("submit_time", [0.0, 100_000.0], ["0 s to 06:00", "06:00 to 12:00", "12:00 to 18:00", "18:00 to 1 d",
+                                            "1 d to 1 d 06:00"]),
         ("start_time", [5_000.0, 5_020.0], [f"01:23:{n} to 01:23:{n + 5}" for n in range(20, 40, 5)]),
         ("finish_time", [0.0, 3e7], ["0 s to 50 d", *(f"{n} d to {n + 50} d" for n in range(50, 350, 50))]),
         ("requested_cores", [1.0, 2.0, 7.0], ["1", "2", "3", "4", "5", "6", "7"]),
