@@ -27,6 +27,7 @@ import sys
 import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 
 PACKAGES = ("cluster_sim", "schedulers", "learning", "analysis")
 """The packages of the toolkit. Each uses those before it."""
@@ -128,6 +129,10 @@ class UnfamiliarWarning(ModelWarning):
         self.agent, self.log = agent, log
 
 
+_LISTENING: ContextVar[list[Warning] | None] = ContextVar("listening", default=None)
+"""Where the warnings of this thread go; None: to Python's own."""
+
+
 def warn_user(warning: Warning) -> None:
     """Warn at the user's line: from here outwards the first that is neither the toolkit's nor SimPy's.
 
@@ -136,7 +141,27 @@ def warn_user(warning: Warning) -> None:
     level, frame = 2, sys._getframe(1)
     while frame.f_back is not None and _is_no_users(frame.f_globals.get("__name__", "")):
         level, frame = level + 1, frame.f_back
-    warnings.warn(warning, stacklevel=level)
+    warn(warning, level)
+
+
+def warn(warning: Warning, level: int = 1) -> None:
+    """Warn as ``warnings.warn`` does with ``level`` as its stacklevel; within :func:`heard` only that one is told."""
+    listening = _LISTENING.get()
+    if listening is None:
+        warnings.warn(warning, stacklevel=level + 1)
+    else:
+        listening.append(warning)
+
+
+@contextmanager
+def heard() -> Iterator[list[Warning]]:
+    """Collect the toolkit's warnings in a list, in this thread alone; Python's own way of it is of the whole process."""
+    found: list[Warning] = []
+    token = _LISTENING.set(found)
+    try:
+        yield found
+    finally:
+        _LISTENING.reset(token)
 
 
 def at_users_line(what: str) -> str:

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import inspect
 import os
-import warnings
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -20,7 +19,7 @@ from html import escape
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Generic, TypeVar
 
-from cluster_sim.errors import ClusterSimError, ModelWarning, SpecError, printable
+from cluster_sim.errors import ClusterSimError, ModelWarning, SpecError, printable, warn
 from cluster_sim.files.source import failure_in, load, source_of
 from cluster_sim.options import options_of
 from cluster_sim.packages import is_ours, sibling
@@ -278,7 +277,7 @@ class Registry(Generic[T]):
             self._load(next(iter(entries)))
         for name, error in self._broken.items():
             if name not in before:
-                warnings.warn(f"{error}; left out", ModelWarning, stacklevel=4)
+                warn(ModelWarning(f"{error}; left out"), 4)
 
     def _load(self, name: str) -> None:
         """Load the entry point of that name. What is there already stays, and so does the first of several packages'."""
@@ -310,7 +309,7 @@ class Registry(Generic[T]):
 
     def _warn_of(self, entry: EntryPoint, what: str) -> None:
         text = f"entry point {entry.name} of {_package_of(entry)}, a {self.kind}, is {what}"
-        warnings.warn(printable(text), ModelWarning, stacklevel=5)
+        warn(ModelWarning(printable(text)), 5)
 
     def _is_built_in(self, name: str) -> bool:
         return name in self._later or (name in self._factories and _is_ours(self._factories[name]))

@@ -114,6 +114,13 @@ def _wire_comparison(app: Dash, desk: ExploreSession) -> None:
     def moved(given: Any, now_beside: Any) -> Any:
         return callbacks.moved(desk, given, now_beside), LET_GO if now_beside else KEEP
 
+    @app.callback(Output("address", "data"), Input("choices", "data"), Input("beside", "data"))
+    def address(given: Any, now_beside: Any) -> Any:
+        return callbacks.address(given, now_beside)
+
+    show = ClientsideFunction("address", "show")  # of explore.js
+    app.clientside_callback(show, Output("addressed", "data"), Input("address", "data"))  # type: ignore[no-untyped-call]
+
     @app.callback(Output("download", "data"), Input("save", "n_clicks"), kept, beside, prevent_initial_call=True)
     def save(_: int, given: Any, now_beside: Any) -> Any:
         return callbacks.saved_scenario(given, now_beside)
@@ -125,13 +132,19 @@ def _wire_comparison(app: Dash, desk: ExploreSession) -> None:
         Output("open", "contents"),
         *(Output(name, "value", allow_duplicate=True) for name in _CHOICES),
         Input("open", "contents"),
+        Input("place", "hash"),
         State("open", "filename"),
+        kept,
+        beside,
         prevent_initial_call=True,
     )
-    def opened(content: Any, name: Any) -> Any:
-        if content is None:
+    def opened(content: Any, place: Any, name: Any, now: Any, now_beside: Any) -> Any:
+        if ctx.triggered_id == "place":
+            given, *others = callbacks.opened_address(desk, place, now, now_beside)
+        elif content is None:
             raise PreventUpdate
-        given, *others = callbacks.opened_scenario(desk, content, name)
+        else:
+            given, *others = callbacks.opened_scenario(desk, content, name)
         fields = [no_update] * len(_CHOICES)
         if given is not no_update:
             form = given | {"enforce_walltime": ["yes"] if given["enforce_walltime"] else []}
@@ -142,8 +155,11 @@ def _wire_comparison(app: Dash, desk: ExploreSession) -> None:
 def _wire_run(app: Dash, desk: ExploreSession) -> None:
     kept = State("choices", "data")
 
+    @app.callback(Output("headlines", "children"), Input("choices", "data"), Input("beside", "data"))
+    def headlines(given: Any, beside: Any) -> Any:
+        return callbacks.headlines(desk, given, beside)
+
     @app.callback(
-        Output("headlines", "children"),
         Output("warned", "children"),
         Output("wanted", "data"),
         Output("view", "data"),

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import html
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -104,18 +104,26 @@ def changes(desk: ExploreSession, given: Given) -> list[Any]:
     return [] if desk.saved is not None else panels.changes(desk.run(given), Choices.of(given or {}).changes)
 
 
-def opened(desk: ExploreSession, given: Given) -> tuple[list[Any], list[Any], int, Any]:
-    """Return a new run's metrics, its warnings, the step to show, and no window."""
+def headlines(desk: ExploreSession, given: Given, beside: Given) -> list[Any]:
+    """Return a run in a sentence and its metrics, against those of the kept run if there is one."""
+    try:
+        return panels.headlines(desk.run(given), desk.run(beside) if beside else None)
+    except ClusterSimError:
+        return []
+
+
+def opened(desk: ExploreSession, given: Given) -> tuple[list[Any], int, Any]:
+    """Return a new run's warnings and cautions, the step to show, and no window."""
     try:
         run = desk.run(given)
     except ClusterSimError as error:
-        return [], [str(error)], 0, None
+        return [str(error)], 0, None
     warned: list[Any] = [f"Warning: {text}. " for text in run.warned]
     if not run.frames.logged:
         warned.append("This run kept no log of decisions (--explain): its steps are its starts, without reasons.")
     at = _number((given or {}).get("at"))  # when a change takes effect
     step = 0 if at is None else _within(run, int(np.searchsorted(run.frames.time, at)))
-    return panels.headlines(run), warned, step, None
+    return [*warned, *panels.cautions(run)], step, None
 
 
 def chart(desk: ExploreSession, given: Given, colour_by: str, view: View, step: int, beside: Given = None) -> Any:
@@ -165,8 +173,27 @@ def saved_scenario(given: Given, beside: Given) -> dict[str, Any]:
 
 def opened_scenario(desk: ExploreSession, content: Any, name: Any) -> tuple[Any, Any, str]:
     """Answer the button that opens such a file: return its choices, those of the kept run, and what is wrong."""
+    return _opened(desk, lambda: Scenario.uploaded(content, name))
+
+
+def address(given: Given, beside: Given) -> str | None:
+    """Return what stands behind the # of the page's address while it shows these runs; None for no choices."""
     try:
-        scenario = Scenario.uploaded(content, name)
+        return Scenario(Choices.of(given or {}), Choices.of(beside) if beside else None).address()
+    except ClusterSimError:
+        return None
+
+
+def opened_address(desk: ExploreSession, text: Any, given: Given, beside: Given) -> tuple[Any, Any, str]:
+    """Answer an address that the page is opened with, as :func:`opened_scenario`: the one that it shows changes nothing."""
+    if not _text(text).removeprefix("#") or _text(text).removeprefix("#") == address(given, beside):
+        return no_update, no_update, ""
+    return _opened(desk, lambda: Scenario.of_address(text))
+
+
+def _opened(desk: ExploreSession, read: Callable[[], Scenario]) -> tuple[Any, Any, str]:
+    try:
+        scenario = read()
         beside = None if scenario.kept is None else scenario.kept.plain()
         for each in filter(None, (scenario.now.plain(), beside)):
             desk.run(each)

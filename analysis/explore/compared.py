@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from dash import html
 
-from analysis.explore.panels import HEADLINES, job_link, metric
+from analysis.explore.panels import HEADLINES, KEPT, NOW, job_link, metric
 from analysis.gantt_chart.runs_chart import differences, gantt_runs
 from analysis.tables.run_metrics import VERSUS, comparison_table
+from analysis.tables.run_metrics import percent as percent_text
 from analysis.tables.wording import label_of, unit_of
-from cluster_sim.amounts import NOTHING, duration, number
+from cluster_sim.amounts import duration, number
 from cluster_sim.errors import counted
 
 if TYPE_CHECKING:
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
     from analysis.explore.runs import Choices, Run
 
-KEPT, NOW = "kept", "now"
 _KINDS = {
     "earlier": "earlier than in the kept run",
     "later": "later",
@@ -69,10 +68,9 @@ def moved(kept: Run, now: Run, apart: list[str]) -> list[Any]:
         cause = f"Changed, from the kept run to the one of now: {'; '.join(apart)}{several}."
     metrics = comparison_table({KEPT: kept.result, NOW: now.result})
     rows = []
-    for key in (key for key in HEADLINES if key in metrics.index):
+    for key in (key for key in ("jobs_completed", *HEADLINES) if key in metrics.index):
         before, after, percent = metrics.loc[[key], [KEPT, NOW, NOW + VERSUS]].to_numpy(dtype=float)[0].tolist()
-        difference = NOTHING if math.isnan(percent) else f"{percent:+z.1f} %"
-        texts = [metric(before, unit_of(key)), metric(after, unit_of(key)), difference]
+        texts = [metric(before, unit_of(key)), metric(after, unit_of(key)), percent_text(percent)]
         rows.append(html.Tr([html.Td(label_of(key)), *(html.Td(text, className="amount") for text in texts)]))
     head = html.Thead(html.Tr([html.Th(name) for name in ("", KEPT, NOW, "difference")]))
     return [

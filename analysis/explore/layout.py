@@ -8,8 +8,11 @@ from dash import dcc, html
 
 from analysis.explore.runs import MOST_JOBS, Choices, ExploreSession
 from analysis.pages.page import CONFIG
+from analysis.tables.display_names import OF_FACTORS, display_name
 from analysis.tables.wording import shortened
 
+LIST_PX = 560
+"""Height of a list of offers; Dash keeps it within the window."""
 COLOURS = ("auto", "job", "user", "profile", "state", "wait", "slowdown", "energy")
 
 
@@ -24,12 +27,13 @@ def page(desk: ExploreSession) -> html.Div:
             html.H1("cluster-sim explore" if changeable else "cluster-sim explore: a saved run"),
             *top,
             html.Div(id="message", role="alert"),
-            html.Div(id="warned"),
             dcc.Loading([html.Div(id="headlines")], delay_show=300, type="dot", color="#0072b2"),
+            html.Div(id="warned"),
             dcc.Store(id="choices", data=choices.plain()),
             dcc.Store(id="view"),
             dcc.Store(id="beside", data=None if desk.beside is None else desk.beside.plain()),
-            *(dcc.Store(id=name) for name in ("wanted", "frames", "step", "drawn")),
+            *(dcc.Store(id=name) for name in ("wanted", "frames", "step", "drawn", "address", "addressed")),
+            dcc.Location(id="place", refresh=False),
             html.Div(className="columns", children=[_chart(changeable), _steps(changeable)]),
         ],
     )
@@ -43,9 +47,11 @@ def _form(desk: ExploreSession, choices: Choices) -> html.Div:
         hint = f"options, such as {_HINTS[kind]}"
         items: list[Any] = []
         for key, offer in offers.items():
-            meaning = html.Span(f" {shortened(offer.meaning, 90)}", className="soft")
-            label = html.Span([html.B(shortened(key, 60)), meaning])
-            items.append({"label": label, "value": key, "search": f"{key} {offer.meaning}"})
+            title = display_name(key, titles=OF_FACTORS[name])
+            spec = [html.Code(shortened(key, 60)), " "] if title != key else []
+            meaning = html.Span([" ", *spec, shortened(offer.meaning, 90)], className="soft")
+            label = html.Span([html.B(shortened(title[:1].upper() + title[1:], 60)), meaning])
+            items.append({"label": label, "value": key, "search": f"{key} {title} {offer.meaning}"})
         fields.append(
             html.Div(
                 className="field",
@@ -57,6 +63,7 @@ def _form(desk: ExploreSession, choices: Choices) -> html.Div:
                         value=given[name],
                         clearable=False,
                         optionHeight="auto",
+                        maxHeight=LIST_PX,
                     ),
                     html.Label(f"{kind} options", htmlFor=options, className="unseen"),
                     dcc.Input(id=options, value=given[options], placeholder=hint, type="text"),
@@ -74,7 +81,7 @@ def _form(desk: ExploreSession, choices: Choices) -> html.Div:
         _number("jobs", f"jobs (1 to {MOST_JOBS:,})", choices.jobs),
         _number("seed", "seed", choices.seed),
         wall,
-        html.Button("Save scenario", id="save", n_clicks=0),
+        html.Button("Save scenario", id="save", n_clicks=0, title=_TO_SHARE),
         dcc.Upload("Open scenario", id="open", accept=".json,application/json"),
         dcc.Download(id="download"),
         html.Button("Run", id="run", n_clicks=0, className="main"),
@@ -82,6 +89,7 @@ def _form(desk: ExploreSession, choices: Choices) -> html.Div:
     return html.Div([html.Div(fields, className="fields"), html.Div(row, className="bar")], className="form")
 
 
+_TO_SHARE = "As a file. To share it, send the address of this page: it brings these choices back."
 _HINTS = {
     "workload": "jobs=200,seed=1",
     "platform": "nodes=8,cores=16",

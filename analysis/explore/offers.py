@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import cache
+from threading import Lock
 from typing import Any, Generic, TypeVar
 
 from cluster_sim.cli.commands.demo import PLATFORM, PROFILES, REFERENCE_GFLOPS, WORKLOAD
@@ -29,6 +31,7 @@ READ_FILES = frozenset({"learned", "replay", "simgrid", "slurm"})
 """Registered names whose spec names a file or a folder. They are offered only if the start names the whole spec."""
 MOST_GENERATED = 100_000
 """Jobs that a generator may be asked for in the page."""
+_READING = Lock()  # readers of files silence warnings of the whole process for a moment
 GAIA = "gaia-week"
 OF_THE_LOG = "as the log says"
 
@@ -121,8 +124,13 @@ def _named(specs: Iterable[str], make: Callable[[str], T]) -> dict[str, OfferedI
     found = {}
     for spec in specs:
         make(spec)
-        found[spec] = OfferedItem("named at the start", lambda _, spec=spec: make(spec), named=True)
+        found[spec] = OfferedItem("named at the start", lambda _, spec=spec: _read(make, spec), named=True)
     return found
+
+
+def _read(make: Callable[[str], T], spec: str) -> T:
+    with _READING:
+        return make(spec)
 
 
 def _built_in_workloads() -> dict[str, OfferedItem[Workload]]:
@@ -141,6 +149,12 @@ def _built_in_workloads() -> dict[str, OfferedItem[Workload]]:
 
 def demo_workload() -> Workload:
     """Return the log that comes with the package, with the memory traffic that the demo assumes."""
+    with _READING:
+        return _demo_workload()
+
+
+@cache
+def _demo_workload() -> Workload:
     return Workload.read(WORKLOAD, reference_gflops=REFERENCE_GFLOPS).with_profiles(PROFILES, seed=0)
 
 

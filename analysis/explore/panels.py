@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from dash import html
 
-from analysis.tables.run_metrics import comparison_table
+from analysis.gantt_chart.gantt import run_title
+from analysis.reports.verdict import compare, run_sentence
+from analysis.tables.tiles import Tile
 from analysis.tables.wording import label_of, shortened, unit_of
-from cluster_sim.amounts import NOTHING, amount, in_seconds
+from cluster_sim.amounts import NOTHING, amount, at_time, duration
 from cluster_sim.errors import counted
 
 if TYPE_CHECKING:
@@ -19,16 +21,48 @@ if TYPE_CHECKING:
     from analysis.explore.runs import Run
 
 SHOWN_STEPS = 12
-HEADLINES = ("jobs_completed", "makespan_s", "mean_wait_s", "mean_bounded_slowdown", "utilisation", "energy_j")
+HEADLINES = ("mean_wait_s", "mean_bounded_slowdown", "utilisation", "makespan_s", "energy_j")
+NOW, KEPT = "now", "kept"
 _MEANING = {"start": "start", "reserve": "promise", "hold": "wait", "block": "wait", "reject": "refusal"}
 
 
-def headlines(run: Run) -> list[Any]:
-    """Return the metrics that say most, with their units."""
-    table = comparison_table({"run": run.result})
-    known = [key for key in HEADLINES if key in table.index]
+def headlines(run: Run, kept: Run | None = None) -> list[Any]:
+    """Return what was run, a sentence of it, and the metrics that say most; of two runs what became of each metric."""
+    jobs = run.result.jobs
+    done = f"{int((jobs['state'] == 'completed').sum()):,} of {len(jobs):,} jobs completed"
+    return [
+        html.H2(run_title(run.result)),
+        html.P(f"{run_sentence(run.result)} {done}.".lstrip(), className="answer"),
+        html.Ul([_tile(tile) for tile in _tiles(run, kept)], className="tiles"),
+    ]
+
+
+def _tiles(run: Run, kept: Run | None) -> list[Tile]:
+    if kept is not None:
+        effects = compare({KEPT: kept.result, NOW: run.result}).effects
+        known = {each.metric: each for each in effects if not math.isnan(each.difference)}
+        return [Tile.of_effect(known[key]) for key in HEADLINES if key in known]
     summary = run.result.summary()
-    return [html.Div([html.Span(label_of(key)), html.B(metric(summary[key], unit_of(key)))]) for key in known]
+    return [Tile(label_of(key), metric(summary[key], unit_of(key))) for key in HEADLINES if key in summary]
+
+
+def _tile(tile: Tile) -> html.Li:
+    parts = [html.Span(tile.name), html.B(tile.value), *([html.Small(tile.note)] if tile.note else [])]
+    return html.Li(parts, className=tile.kind)
+
+
+def cautions(run: Run) -> list[Any]:
+    """Return what was assumed, left out, and happened, each kind with its heading, to be unfolded."""
+    kinds = run.result.cautions.by_kind()
+    if not kinds:
+        return []
+    lists = [
+        each for title, lines in kinds.items() for each in (html.B(title), html.Ul([html.Li(line) for line in lines]))
+    ]
+    count = sum(map(len, kinds.values()))
+    return [
+        html.Details([html.Summary(f"{counted(count, 'caution')}: what was assumed, left out, or happened"), *lists])
+    ]
 
 
 def metric(value: float | None, unit: str) -> str:
@@ -43,7 +77,7 @@ def explanation(run: Run, job_id: str) -> list[Any]:
     about = steps.of_job(job_id)
     links = [
         html.Button(
-            f"{_MEANING[steps.decisions[i]]} at {in_seconds(steps.time[i])}",
+            f"{_MEANING[steps.decisions[i]]} at {at_time(steps.time[i])}",
             id={"kind": "step", "step": i},
             className="link",
         )
@@ -77,15 +111,15 @@ def _change_and_outcome(run: Run, change: Change) -> tuple[str, str]:
     """Say what was changed, and what became of the job."""
     if change.cancel:
         return "taken out of the workload", "–"
-    asked = "names no time" if change.requested_time is None else f"asks for {in_seconds(change.requested_time)}"
+    asked = "names no time" if change.requested_time is None else f"asks for {duration(change.requested_time)}"
     user = f" by {change.user}" if change.user else ""
-    size = f"{counted(change.cores, 'core')}, runs for {in_seconds(change.run_time)}"
-    text = f"submitted{user} at {in_seconds(change.submit_time)}: {size}, {asked}"
+    size = f"{counted(change.cores, 'core')}, runs for {duration(change.run_time)}"
+    text = f"submitted{user} at {at_time(change.submit_time)}: {size}, {asked}"
     jobs = run.result.jobs
     job = jobs[jobs["job_id"] == change.job_id].iloc[0]
     outcome = str(job["state"])
     if not math.isnan(job["start_time"]):
-        outcome += f"; waited {in_seconds(job['wait_time'])}, started at {in_seconds(job['start_time'])}"
+        outcome += f"; waited {duration(job['wait_time'])}, started at {at_time(job['start_time'])}"
     return text, outcome
 
 

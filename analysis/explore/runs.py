@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 import threading
 import time
-import warnings
 from collections import OrderedDict
 from collections.abc import Generator, Mapping
 from concurrent.futures import Future
@@ -25,7 +24,7 @@ from analysis.gantt_chart.gantt import drawn
 from analysis.gantt_chart.options import GanttOptions
 from analysis.gantt_chart.rectangles import RunRectangles, time_window
 from analysis.stepping.frames import Frames
-from cluster_sim.errors import InputError, ModelWarning
+from cluster_sim.errors import InputError, heard
 from cluster_sim.records.result import Result
 from cluster_sim.run.simulation import Simulation
 from cluster_sim.workload.workload import Workload
@@ -38,8 +37,8 @@ MOST_JOBS = 2_000
 """Jobs of one run of the page: its answer should come soon. ``cluster-sim run`` knows no limit."""
 MOST_NODES, MOST_CORES = 20_000, 2_000_000
 LONGEST_S = 60.0
-"""Seconds of computing after which a run of the page is given up."""
-KEPT = 4
+"""Seconds of computing after which a run of the page is given up: of its own thread, whatever others compute meanwhile."""
+KEPT = 16
 """Runs that are remembered."""
 
 
@@ -167,8 +166,7 @@ class ExploreSession:
         # A browser asks for several things about a new run at once, from several threads; the first makes the run. An
         # error is kept as well: it took as long to find out.
         self._kept: OrderedDict[Choices, Future[Run]] = OrderedDict()
-        self._lock = threading.Lock()
-        self._making = threading.Lock()  # one at a time: warnings are caught for the whole process
+        self._lock = threading.Lock()  # never held while a run is made
 
     def run(self, given: Mapping[str, Any] | None) -> Run:
         """Return the run that was saved, or that of these choices. Raises InputError for a wrong choice."""
@@ -183,8 +181,7 @@ class ExploreSession:
                 self._kept.popitem(last=False)
         if is_first:
             try:
-                with self._making:
-                    future.set_result(self._made(choices))
+                future.set_result(self._made(choices))
             except BaseException as error:  # whatever it is, the others must not wait for ever
                 future.set_exception(error)
                 if not isinstance(error, InputError):
@@ -193,8 +190,7 @@ class ExploreSession:
         return future.result()
 
     def _made(self, choices: Choices) -> Run:
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always", ModelWarning)
+        with heard() as told:
             offers = self.offers
             log = chosen(offers.workloads, "workload", choices.workload, choices.workload_options)
             workload = changed(window_of(log, choices.begin_h, choices.jobs), choices.changes)
@@ -213,10 +209,9 @@ class ExploreSession:
                 enforce_walltime=choices.enforce_walltime,
                 explain=True,
             )
-            simulation.env.process(_given_up(simulation, time.monotonic() + LONGEST_S))
+            simulation.env.process(_given_up(simulation, time.thread_time() + LONGEST_S))
             result = simulation.run(warn=False)
-        told = dict.fromkeys(str(each.message) for each in caught if issubclass(each.category, ModelWarning))
-        return Run(result, tuple(told))
+        return Run(result, tuple(dict.fromkeys(map(str, told))))
 
 
 def window_of(workload: Workload, begin_h: float, jobs: int) -> Workload:
@@ -232,6 +227,6 @@ def _given_up(simulation: Simulation, deadline: float) -> Generator[Any, Any, No
     """End a run that takes too long: a process that raises InputError at the first event after the deadline."""
     while True:
         yield simulation.on("instant")
-        if time.monotonic() > deadline:
+        if time.thread_time() > deadline:
             wanted = f"a run that is done in {LONGEST_S:g} s: take fewer jobs, or another scheduler"
             raise InputError("run", wanted, f"{simulation.env.now:,.0f} simulated seconds by then")

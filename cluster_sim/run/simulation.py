@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from numbers import Real
@@ -13,7 +12,7 @@ from simpy.core import EmptySchedule
 from simpy.events import URGENT, Event
 
 from cluster_sim.engine import Environment, SimGridEnvironment
-from cluster_sim.errors import InputError, SimulationError, StallWarning, counted
+from cluster_sim.errors import InputError, SimulationError, StallWarning, counted, warn
 from cluster_sim.machine.eligibility import eligibility_of
 from cluster_sim.machine.job_clocks import JobClocks
 from cluster_sim.machine.machine import Machine
@@ -383,7 +382,7 @@ class Simulation:
             policy = type(self.power_policy).__name__
             cause += f", and {policy} withholds {counted(count, 'node')} without having asked to be woken (WakeAt)"
         message = f"{counted(left, 'job')} {are} unfinished and nothing is left to happen: {cause}"
-        warnings.warn(StallWarning(message, cause), stacklevel=3)
+        warn(StallWarning(message, cause), 3)
 
     def result(self) -> Result:
         """Return the records up to now, as a Result."""

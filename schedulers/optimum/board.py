@@ -9,13 +9,12 @@ coincide here exactly where they coincide in a simulation.
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from cluster_sim.errors import InputError, ModelWarning, counted
+from cluster_sim.errors import InputError, ModelWarning, counted, warn
 from cluster_sim.machine.free import Free
 from cluster_sim.machine.placement import shape
 from cluster_sim.models.processor_step import (
@@ -112,7 +111,7 @@ class Board:
         jobs = [job for job in requests(workload.jobs) if not empty.why_impossible(job)]
         if left_out := len(workload) - len(jobs):
             text = f"{left_out} of {counted(len(workload), 'job')} can never run on it, and the optimum is without them"
-            warnings.warn(f"platform '{platform.id}': {text}", ModelWarning, stacklevel=3)
+            warn(ModelWarning(f"platform '{platform.id}': {text}"), 3)
         board = cls(platform, jobs, work, models_of(platform))
         board.first_submission = float(columns["submit_time"].min()) if len(workload) else 0.0
         return board

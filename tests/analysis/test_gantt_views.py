@@ -48,7 +48,7 @@ def test_numbers_are_shaded_in_steps_with_a_colour_bar(small: FakeResult) -> Non
     colours = {row[0]: trace.marker.color for trace in figure.data if trace.meta == "jobs" for row in trace.customdata}
     assert colours == {"a": SCALE[4], "b": SCALE[7], "c": SCALE[0]}
     bar = next(trace.marker.colorbar for trace in figure.data if trace.type == "scatter" and trace.marker.showscale)
-    assert (bar.title.text, bar.ticktext[0], bar.ticktext[-1]) == ("Requested cores", "1", "3")
+    assert (bar.title.text, bar.ticktext[0], bar.ticktext[-1]) == ("Requested cores", "1", "4")  # 3 is from 3 to 4
     assert not [trace for trace in figure.data if trace.meta == "jobs" and trace.showlegend]
 
 

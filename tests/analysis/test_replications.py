@@ -51,7 +51,7 @@ def test_intervals_are_paired_by_hand() -> None:
     assert row["easy vs first, %"] == pytest.approx(-5.0)
     assert row["easy vs first, % ±"] == pytest.approx(100 * 2.77645 * math.sqrt(0.5 / 5) / 200, rel=1e-5)
     line = format_table(table).splitlines()[-1]
-    assert line.split() == "mean wait s 3 min 20 s ± 1 min 28 s 3 min 10 s ± 1 min 27 s −5 ± 0.44 %".split()
+    assert line.split() == "mean wait 3 min 20 s ± 1 min 28 s 3 min 10 s ± 1 min 27 s −5 ± 0.44 %".split()
 
 
 @pytest.mark.parametrize("count", [1, 2, 4])

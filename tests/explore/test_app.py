@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import base64
 import builtins
+import html
 import json
 import re
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +24,7 @@ from analysis.explore.app import make_app
 from analysis.explore.layout import page
 from analysis.explore.offers import Offers
 from analysis.explore.runs import Choices, ExploreSession
+from analysis.explore.scenario import Scenario
 from analysis.pages.page import render
 from analysis.pages.serving import LOCAL, server_of
 from cluster_sim import InputError, Platform, Simulation, Workload, make_scheduler
@@ -63,17 +66,46 @@ def test_a_run_begins(desk: ExploreSession) -> None:
 
 
 def test_a_new_run_shows_its_metrics_and_first_step(saved: ExploreSession) -> None:
-    """Three jobs, 180 s from the first submission to the last finish; the first step is shown."""
-    head, warned, step, view = callbacks.opened(saved, None)
-    assert "jobs completed3" in text_of(head)
-    assert "makespan3 min" in text_of(head)
-    assert (warned, step, view) == ([], 0, None)
+    """Three jobs, 180 s from the first submission to the last finish; the first step is shown.
+
+    By hand, waits of 0, 90 and 130 s, and 600 + 400 + 60 of 1,440 core-seconds.
+    """
+    told = text_of(callbacks.headlines(saved, None, None))
+    assert told.startswith("FCFS on equal nodes")
+    assert (
+        "Jobs wait 1 min 13 s on average, half of them at most 1 min 30 s, one 2 min 10 s; 74 % of the core time"
+        in told
+    )
+    assert "3 of 3 jobs completed." in told
+    assert "makespan3 min" in told
+    assert callbacks.opened(saved, None)[1:] == (0, None)
+
+
+def test_what_is_not_certain_is_told_by_kind(desk: ExploreSession) -> None:
+    """Watts and requested times that nobody stated are assumed; a job that cannot fit is left out."""
+    given = CHOICES | {"workload_options": "jobs=30,nodes=64,seed=4", "platform_options": "nodes=2,cores=4"}
+    told = text_of(callbacks.opened(desk, given)[0])
+    assert told.index("Assumed, because the input does not say") < told.index("watts: ") < told.index("Left out")
+    assert told.index("Left out") < told.index("rejected: ")
+    assert "Warning" not in told
+
+
+def test_figures_against_the_kept_run_have_a_direction(tmp_path: Path, story: Story) -> None:
+    """By hand: (0 + 90 + 0) / 3 s under EASY, instead of (0 + 90 + 130) / 3 s."""
+    log = tmp_path / "log.csv"
+    story.workload().write(log)
+    desk = ExploreSession(Offers.of([str(log)], ["homogeneous:nodes=1,cores=8"], ["fcfs", "easy"]))
+    fcfs = desk.first.plain()
+    *_, tiles = callbacks.headlines(desk, fcfs | {"scheduler": "easy"}, fcfs)
+    found = {text_of(tile.children[0]): tile for tile in tiles.children}
+    assert found["mean wait"].className == "better"
+    assert text_of(found["mean wait"]) == "mean wait30 s−59 % against 1 min 13 s under kept"
 
 
 def test_a_run_without_a_log_says_so(story: Story) -> None:
     """Its steps are its starts, and the end."""
     bare = ExploreSession(Offers.of(), story("fcfs", explain=False))
-    assert "no log of decisions" in text_of(callbacks.opened(bare, None)[1])
+    assert "no log of decisions" in text_of(callbacks.opened(bare, None)[0])
     assert callbacks.frames(bare, None, "job", 0)["kind"] == ["start", "start", "start", "end"]
 
 
@@ -148,7 +180,7 @@ def test_a_run_is_kept_to_compare_others_with(tmp_path: Path, story: Story) -> N
     easy = fcfs | {"scheduler": "easy"}
     said = text_of(callbacks.moved(desk, easy, fcfs))
     assert "Changed, from the kept run to the one of now: scheduler: fcfs → easy." in said
-    assert "mean wait1 min 13 s30 s-59.1 %" in said  # (0 + 90 + 130) / 3 s, (0 + 90 + 0) / 3 s
+    assert "mean wait1 min 13 s30 s−59.1 %" in said  # (0 + 90 + 130) / 3 s, (0 + 90 + 0) / 3 s
     assert "3 jobs started in both: 1 earlier than in the kept run, 0 later" in said
     assert "Furthest earlier: small by 2 min 10 s." in said
     several = text_of(callbacks.moved(desk, easy | {"seed": 3}, fcfs))
@@ -188,6 +220,46 @@ def test_a_scenario_is_kept_and_shared(tmp_path: Path, desk: ExploreSession) -> 
     hostile = file["content"].replace('"fcfs"', '"learned:agent"')
     sent = f"data:application/json;base64,{base64.b64encode(hostile.encode()).decode()}"
     assert callbacks.opened_scenario(desk, sent, "x.json")[2].startswith("scheduler: expected one of")
+
+
+def test_an_address_brings_a_scenario_back(desk: ExploreSession) -> None:
+    """What is not as the page begins stands in it, in words; of the one that is shown nothing changes."""
+    now = CHOICES | {"scheduler": "fcfs", "jobs": 20, "seed": 3, "enforce_walltime": True}
+    now, _ = callbacks.submitted(desk, now, 0, (5.0, 1, 10.0, None, "a & b #c"))
+    now.pop("at")
+    text = callbacks.address(now, None)
+    assert text is not None
+    assert text.startswith("jobs=20&scheduler=fcfs&seed=3&enforce_walltime=true&changes=")
+    assert callbacks.address(CHOICES, None) == ""
+    as_sent = json.loads(json.dumps(now))  # a browser knows no tuples
+    opened, beside, said = callbacks.opened_address(desk, f"#{text}", CHOICES, None)
+    assert (json.loads(json.dumps(opened)), beside, said) == (as_sent, None, "")
+    assert callbacks.opened_address(desk, f"#{text}", as_sent, None) == (no_update, no_update, "")
+    assert callbacks.opened_address(desk, "", CHOICES, None) == (no_update, no_update, "")
+    both = callbacks.address(CHOICES, as_sent)
+    assert callbacks.opened_address(desk, both, CHOICES, None)[1]["changes"][0]["user"] == "a & b #c"
+    assert callbacks.opened_address(desk, callbacks.address(CHOICES, CHOICES), now, None)[:2] == (CHOICES, CHOICES)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("jobs=many", "jobs: expected a whole number from 1"),
+        ("jobs=1e3", "jobs: expected a whole number from 1"),
+        ("changes=[[[", "changes: expected a list"),
+        ("moon=1", "address: expected the names of choices, found moon"),
+        ("scheduler=learned:agent", "scheduler: expected one of"),
+        ("scheduler=lsf.py:LSF", "scheduler: expected one of"),
+        ("jobs=" + "9" * 30_000, "address: expected a text of at most 20,000 characters"),
+        ("changes=" + "[" * 15_000, "changes: expected a list"),
+    ],
+)
+def test_a_wrong_address_is_one_line(desk: ExploreSession, text: str, said: str) -> None:
+    """And what is shown stays; it reads no file and runs no Python."""
+    kept, beside, message = callbacks.opened_address(desk, text, CHOICES, None)
+    assert (kept, beside) == (no_update, no_update)
+    assert message.startswith(said)
+    assert "\n" not in message
 
 
 def test_a_job_explains_itself(saved: ExploreSession) -> None:
@@ -318,13 +390,13 @@ const bars = () => document.querySelectorAll("#chart .bars path").length;
   found.push(at("message").textContent);
   type("begin_h", "0"); type("jobs", "2"); await pause();
   at("run").click();
-  await until(() => at("headlines").textContent.includes("completed2"));
+  await until(() => at("headlines").textContent.includes("2 of 2 jobs"));
   await until(() => bars() == 2 && !at("message").textContent);
   found.push(at("headlines").textContent, at("message").textContent, bars());
   at("keep").click();
   await until(() => at("moved").textContent.includes("Both are the same run"));
   at("submit_job").click();
-  await until(() => at("headlines").textContent.includes("completed3"));
+  await until(() => at("headlines").textContent.includes("3 of 3 jobs"));
   await until(() => at("moved").textContent.includes("0 → 1"));
   await until(() => bars() == 5 && at("changes").textContent.includes("waited 0 s"));
   found.push(at("changes").textContent, at("keep").textContent, bars());
@@ -370,12 +442,46 @@ def test_the_page_in_a_browser(story: Story, monkeypatch: pytest.MonkeyPatch, tm
     assert moved == "10"  # s: the line in the chart
     assert "The end of the run." in end
     assert wrong == "begin: expected an hour before the last submission, at 0.01 h, found 7 h"
-    assert "jobs completed2" in metrics
+    assert "2 of 2 jobs completed" in metrics
     assert (message, after) == ("", "2")
     own, letting_go, compared, without, undone, unknown = texts[13:]
     assert (letting_go, compared) == ("Stop comparing", "5")  # two jobs of the kept run above three
-    assert "own1submitted at 0 s: 1 core, runs for 600 s, asks for 900 s" in own
+    assert "own1submitted at 0 s: 1 core, runs for 10 min, asks for 15 min" in own
     assert "completed; waited 0 s, started at 0 s" in own
     assert "Job own1 starts" in without
     assert undone == "jobchangeoutcomesolvertaken out of the workload–undo"
     assert unknown == "cancel, job: expected the id of a job of this workload, found moon"
+
+
+ADDRESS = """
+const pause = () => new Promise(done => setTimeout(done, 50));
+const at = id => document.getElementById(id);
+const until = async test => { for (let i = 0; i < 60 && !test(); i++) await pause(); };
+(async () => {
+  const found = [];
+  await until(() => at("headlines") && at("headlines").textContent.includes("2 of 2 jobs"));
+  await until(() => at("jobs").value === "2");
+  found.push(at("headlines").textContent, at("jobs").value, location.hash);
+  at("scheduler").click();
+  await until(() => document.activeElement.className === "dash-dropdown-search");
+  found.push(document.activeElement.className, document.querySelectorAll(".dash-dropdown-option").length);
+  at("found").textContent = found.join(" | ");
+})();
+"""
+
+
+def test_an_address_and_a_search_in_a_browser(story: Story, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The page opens with the choices of its address, in the form too, and keeps it; a list opens ready to search."""
+    log = tmp_path / "log.csv"
+    story.workload().write(log)
+    desk = ExploreSession(Offers.of([str(log)], ["homogeneous:nodes=1,cores=8"], ["fcfs"]))
+    wanted = Scenario(replace(desk.first, jobs=2)).address()
+    with served(desk, ADDRESS, monkeypatch) as address:
+        dom = browse(f"{address}#{wanted}", tmp_path)
+    found = re.search(r'<pre id="found">(.*?)</pre>', dom, re.DOTALL)
+    assert found is not None
+    assert found[1], dom[-3000:]
+    told, jobs, place, focus, offers = html.unescape(found[1]).split(" | ")
+    assert "2 of 2 jobs completed" in told
+    assert (jobs, place, focus) == ("2", f"#{wanted}", "dash-dropdown-search")
+    assert int(offers) > 3

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
+from urllib.request import Request, urlopen
 
 import pytest
+from plotly.io.json import to_json_plotly
 
 from analysis.explore import callbacks, runs
 from analysis.explore.app import make_app
 from analysis.explore.offers import Offers
 from analysis.explore.runs import Choices, ExploreSession
-from cluster_sim.errors import ClusterSimError, InputError
+from analysis.pages.serving import LOCAL, server_of
+from cluster_sim.errors import ClusterSimError, InputError, ModelWarning, heard, warn
 
 from .conftest import Story
 
@@ -67,7 +72,7 @@ def test_no_choice_breaks_a_run(desk: ExploreSession, name: str) -> None:
         _, message = callbacks.start(desk, given, given)
         assert "\n" not in message
         shown = callbacks.opened(desk, given)
-        assert message == "" or shown[1] == [message]
+        assert message == "" or shown[0] == [message]
         callbacks.submitted(desk, given, value, [value] * 5)
         callbacks.cancelled(desk, given, value)
         callbacks.undone(desk, given, value)
@@ -92,14 +97,15 @@ def test_a_run_that_took_too_long_is_given_up_once(desk: ExploreSession, monkeyp
 
 
 def test_a_long_run_holds_up_no_other_page(desk: ExploreSession, monkeypatch: pytest.MonkeyPatch) -> None:
-    """While a run is made, those that were made before are handed out."""
+    """While a run is made, those that were made before are handed out, and others are made."""
     quick = desk.run(Choices().plain())
     begun, go_on = threading.Event(), threading.Event()
     made = desk._made
 
     def slow(choices: Choices) -> runs.Run:
-        begun.set()
-        assert go_on.wait(30)
+        if choices.seed == 1:
+            begun.set()
+            assert go_on.wait(30)
         return made(choices)
 
     monkeypatch.setattr(desk, "_made", slow)
@@ -107,8 +113,70 @@ def test_a_long_run_holds_up_no_other_page(desk: ExploreSession, monkeypatch: py
     other.start()
     assert begun.wait(30)
     assert desk.run(Choices().plain()) is quick
+    assert len(desk.run(Choices(seed=2).plain()).result.jobs) == 60
+    assert other.is_alive()
     go_on.set()
     other.join()
+
+
+def test_several_users_at_once_get_what_each_would_get_alone(desk: ExploreSession) -> None:
+    """Twelve requests at once to a server, of six runs: the same metrics, and none has another's warnings."""
+    wanted = [
+        Choices(scheduler=name, jobs=40, workload_options=f"jobs=60,nodes={nodes},seed=4").plain()
+        for name in ("easy", "conservative", "list")
+        for nodes in (32, 128)  # some jobs of the latter cannot fit
+    ]
+    alone = [(callbacks.headlines(desk, given, None), callbacks.opened(desk, given)[0]) for given in wanted]
+    fresh = ExploreSession(Offers.of())
+    server = server_of(make_app(fresh), "explore", LOCAL[0], 0)
+    serving = threading.Thread(target=server.serve_forever)
+    serving.start()
+    address = f"http://127.0.0.1:{server.socket.getsockname()[1]}/_dash-update-component"
+
+    def ask(given: dict[str, Any]) -> Any:
+        body = {
+            "output": "headlines.children",
+            "outputs": {"id": "headlines", "property": "children"},
+            "inputs": [
+                {"id": "choices", "property": "data", "value": given},
+                {"id": "beside", "property": "data", "value": None},
+            ],
+            "changedPropIds": ["choices.data"],
+        }
+        request = Request(address, json.dumps(body).encode(), {"Content-Type": "application/json"})
+        with urlopen(request, timeout=60) as answer:
+            return json.load(answer)["response"]["headlines"]["children"]
+
+    try:
+        with ThreadPoolExecutor(12) as users:
+            answers = list(users.map(ask, wanted * 2))
+    finally:
+        server.shutdown()
+        serving.join()
+        server.server_close()
+    expected = [json.loads(to_json_plotly(head)) for head, _ in alone]
+    assert answers == expected * 2
+    assert len({json.dumps(each) for each in expected}) == 6
+    cautions = [json.loads(to_json_plotly(callbacks.opened(fresh, given)[0])) for given in wanted]
+    assert cautions == [json.loads(to_json_plotly(told)) for _, told in alone]
+    assert ["rejected" in json.dumps(each) for each in cautions] == [False, True] * 3
+
+
+def test_warnings_are_heard_in_their_own_thread() -> None:
+    """What another thread is warned of in the meantime is not heard, and outside nothing is swallowed."""
+
+    def other() -> list[Warning]:
+        with heard() as told:
+            warn(ModelWarning("of the other"))
+        return told
+
+    with heard() as mine, ThreadPoolExecutor(1) as pool:
+        theirs = pool.submit(other).result()
+        warn(ModelWarning("mine"))
+    assert [str(each) for each in mine] == ["mine"]
+    assert [str(each) for each in theirs] == ["of the other"]
+    with pytest.warns(ModelWarning, match="outside"):
+        warn(ModelWarning("outside"))
 
 
 @pytest.mark.parametrize(
