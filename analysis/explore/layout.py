@@ -48,7 +48,7 @@ def _form(desk: ExploreSession, choices: Choices) -> html.Div:
         items: list[Any] = []
         for key, offer in offers.items():
             title = display_name(key, titles=OF_FACTORS[name])
-            spec = [html.Code(shortened(key, 60)), " "] if title != key else []
+            spec: list[Any] = [html.Code(shortened(key, 60)), " "] if title != key else []
             meaning = html.Span([" ", *spec, shortened(offer.meaning, 90)], className="soft")
             label = html.Span([html.B(shortened(title[:1].upper() + title[1:], 60)), meaning])
             items.append({"label": label, "value": key, "search": f"{key} {title} {offer.meaning}"})

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from dash import html
 
 from analysis.gantt_chart.gantt import run_title
+from analysis.reports.restarts import cautions_of
 from analysis.reports.verdict import compare, run_sentence
 from analysis.tables.tiles import Tile
 from analysis.tables.wording import label_of, shortened, unit_of
@@ -53,7 +54,7 @@ def _tile(tile: Tile) -> html.Li:
 
 def cautions(run: Run) -> list[Any]:
     """Return what was assumed, left out, and happened, each kind with its heading, to be unfolded."""
-    kinds = run.result.cautions.by_kind()
+    kinds = cautions_of(run.result).by_kind()
     if not kinds:
         return []
     lists = [

@@ -19,6 +19,7 @@ from markupsafe import Markup
 
 from analysis.figures.distributions import arrivals, ecdf
 from analysis.figures.fairness import fairness_index, user_fairness, user_table
+from analysis.figures.time_axis import start_date_of
 from analysis.figures.timelines import energy_timeline, power_timeline, queue_timeline, utilisation_timeline
 from analysis.gantt_chart.gantt import gantt
 from analysis.gantt_chart.layout import deciders_of, run_title
@@ -26,6 +27,8 @@ from analysis.gantt_chart.options import RunsOptions
 from analysis.gantt_chart.rectangles import time_window
 from analysis.gantt_chart.runs_chart import MOST_RUNS, gantt_runs, same_jobs
 from analysis.pages.page import figure_html, figures_html, page, render, write_whole
+from analysis.reports.restarts import HEADINGS, cautions_of, restarted
+from analysis.reports.restarts import cells as restart_cells
 from analysis.reports.verdict import compare, run_sentence, standing_of, values_of
 from analysis.tables.display_names import WORKLOADS, display_name, display_names
 from analysis.tables.run_metrics import (
@@ -52,6 +55,7 @@ from cluster_sim.workload.workload import Workload
 # Points of a curve: more than a screen is wide, and few enough for a page with many runs of 20,000 jobs.
 _POINTS = 3_000
 _MOST_USERS = 200
+_MOST_RESTARTS = 500
 _USER_COLUMNS = {
     "user": "user",
     "run": "run",
@@ -129,6 +133,7 @@ def write_report(
     sections = {
         **_schedules(runs, figures, options),
         "Summary" if len(runs) == 1 else "Comparison": _summary(runs, replications),
+        "Jobs started again": _restarts(runs),
         "Over time": _over_time(runs, figures),
         "Jobs": _distributions(runs, workload, figures),
         "Users": _users(runs, figures),
@@ -143,7 +148,7 @@ def write_report(
         sentences=[line for line in sentences if line],
         tiles=_tiles_of_run(first) if comparison is None else _tiles(comparison, runs, replications),
         lead=f"{counted(len(first.jobs), 'job')} on platform {platform.id}: {size}",
-        cautions=Cautions.of_runs({name: run.cautions for name, run in runs.items()}).by_kind(),
+        cautions=Cautions.of_runs({name: cautions_of(run) for name, run in runs.items()}).by_kind(),
         sections={name: section for name, section in sections.items() if section is not None},
         maker=f"cluster-sim {first.meta.get('version', '')}".strip(),
         again=str(first.meta.get("command", "")),
@@ -244,6 +249,26 @@ def _schedules(runs: Mapping[str, Result], figures: Figures, options: dict[str, 
         f"Schedule: {name}": Section(figures=[figures.html(chart.update_layout(margin={"r": room}))])
         for name, chart in zip(runs, charts, strict=True)
     }
+
+
+def _restarts(runs: Mapping[str, Result]) -> Section | None:
+    """Return the jobs that were stopped and started again: when they started first, how often, and what was lost."""
+    rows = [
+        cells if len(runs) == 1 else [cells[0], name, *cells[1:]]
+        for name, run in runs.items()
+        for cells in restart_cells(restarted(run), start_date_of(run))
+    ]
+    if not rows:
+        return None
+    first, *others = HEADINGS
+    head = [first, *([] if len(runs) == 1 else ["run"]), *others]
+    left = len(rows) - _MOST_RESTARTS
+    return Section(
+        "Run time counts all attempts, and wait time only the times in which none ran.",
+        folded=cells_html(head, rows[:_MOST_RESTARTS], "restarts sortable"),
+        unfolds=counted(len(rows), "job") if len(runs) == 1 else counted(len(rows), "row"),
+        left_out=f"{left:,} more rows are not shown." if left > 0 else "",
+    )
 
 
 def _over_time(runs: Mapping[str, Result], figures: Figures) -> Section | None:

@@ -43,7 +43,9 @@ let hooks, run, jobs, nodes, stays, suspended, holds, everyNode, short, plan, wi
 // ---------------------------------------------------------------- words
 
 const number = value => value.toLocaleString("en-US", { maximumFractionDigits: 3 });
-const seconds = time => time === null ? "–" : `${number(time)} s`;
+// Times of the run and lengths of time, as the program words them: below an hour in seconds.
+const seconds = time => time === null ? "–" : time < 3600 ? `${number(time)} s` : clock(time);
+const long = time => time === null ? "–" : time < 3600 ? `${number(time)} s` : lasting(time);
 const two = value => String(Math.floor(value)).padStart(2, "0");
 const counted = (count, noun) => `${number(count)} ${noun}${count === 1 ? "" : "s"}`;
 const listed = (texts, most) =>
@@ -137,8 +139,8 @@ function queueTable(frame) {
   return [heading, ...table(heads, waiting.map((stay, place) => {
     const id = jobs.job_id[stay.job], name = stay.again ? `${id}, again` : id;
     return { name, now: stay.job === deciding, cells: [
-      number(place + 1), jobName(id, name), seconds(now - stay.since), number(jobs.requested_cores[stay.job]),
-      seconds(jobs.requested_time[stay.job]), reason(frame, stay),
+      number(place + 1), jobName(id, name), long(now - stay.since), number(jobs.requested_cores[stay.job]),
+      long(jobs.requested_time[stay.job]), reason(frame, stay),
     ] };
   }))];
 }
@@ -150,7 +152,7 @@ function suspendedTable(frame) {
   if (!gone.length) return [];
   const heads = [word("job"), figure("suspended for"), figure("cores")];
   return [make("h2", {}, `Suspended: ${counted(gone.length, "job")}`), ...table(heads, gone.map(each => ({
-    name: each.job_id, cells: [jobName(each.job_id), seconds(now - each.since), number(each.cores)],
+    name: each.job_id, cells: [jobName(each.job_id), long(now - each.since), number(each.cores)],
   })))];
 }
 
@@ -165,7 +167,7 @@ function runningTable(frame) {
     const ends = begun && asks !== null ? hold.start_time + asks : null;
     return { name: called(hold), cells: [
       isGuest(hold) ? called(hold) : jobName(hold.job_id, called(hold)),
-      begun ? seconds(now - hold.start_time) : "nodes boot", seconds(ends), listed(coresOf(hold), 4),
+      begun ? long(now - hold.start_time) : "nodes boot", seconds(ends), listed(coresOf(hold), 4),
     ] };
   }))];
 }
@@ -372,7 +374,7 @@ function roundTime(least) {
     .find(each => each >= least);
 }
 
-const onClock = time => time < 3600 ? seconds(time) : clock(time).replace(/( 00:00)?:00$/, "");
+const onClock = time => seconds(time).replace(/( 00:00)?:00$/, "");
 
 function ticks(height) {
   const [begin, end] = span(), step = roundTime((end - begin) * 110 / width), found = [];
@@ -407,7 +409,7 @@ let asked = null;  // a frame that is being fetched
 function draw(wanted) {
   frame = wanted;
   const now = run.time[frame - run.first];
-  at("clock").textContent = seconds(now) + (now < 3600 ? "" : ` (${clock(now)})`);
+  at("clock").textContent = seconds(now);
   at("decision").replaceChildren(...decision(frame));
   at("queue").replaceChildren(...queueTable(frame));
   at("suspended").replaceChildren(...suspendedTable(frame));

@@ -49,7 +49,7 @@ def test_a_job_of_ones_own_by_hand(desk: ExploreSession, given: Given) -> None:
     shown = text_of(callbacks.changes(desk, kept))
     assert "own1submitted by me at 30 s: 2 cores, runs for 20 s, asks for 30 s" in shown
     assert "completed; waited 20 s, started at 50 s" in shown
-    step = callbacks.opened(desk, kept)[2]
+    step = callbacks.opened(desk, kept)[1]
     times = desk.run(kept).frames.steps.time
     assert times[step - 1] < 30.0 <= times[step]  # where the change takes effect
 
@@ -98,7 +98,7 @@ def test_changes_stay_as_long_as_the_jobs_do(desk: ExploreSession, given: Given)
     kept, _ = callbacks.cancelled(desk, given, "wide")
     slower, said = callbacks.start(desk, given | {"seed": 3}, kept)
     assert (len(slower["changes"]), said) == (1, "")
-    assert callbacks.opened(desk, slower)[2] == 0
+    assert callbacks.opened(desk, slower)[1] == 0
     fewer, said = callbacks.start(desk, given | {"jobs": 2}, kept)
     assert len(fewer["changes"]) == 0
     assert said == "The jobs are others: changes to those before are undone."
