@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from dash import html
 
-from analysis.gantt_chart.gantt import run_title
+from analysis.gantt_chart.layout import run_title
 from analysis.reports.restarts import cautions_of
 from analysis.reports.verdict import compare, run_sentence
 from analysis.tables.tiles import Tile

@@ -27,7 +27,7 @@ from cluster_sim.records.result import Result
 
 MOST_POINTS = 20_000
 COARSE_BINS = 4_000
-BAND, MEAN = "range", ", mean of "
+BAND, MEAN, CAP = "range", ", mean of ", "power cap"
 IDLE = "idle while jobs wait"
 
 Steps = tuple[np.ndarray, np.ndarray]
@@ -245,9 +245,9 @@ def cap_traces(result: Result, end: float) -> list[go.Scatter]:
             y=np.where(np.isfinite(watts), watts, np.nan),
             mode="lines",
             line={"shape": "hv", "color": CAPACITY, "width": 1.2, "dash": "dash"},
-            name="power cap",
+            name=CAP,
             hovertemplate="power cap: %{y:.3~s}W<extra></extra>",
-            legendgroup="power cap",
+            legendgroup=CAP,
             legendrank=2_600,
             showlegend=True,
         )

@@ -13,7 +13,7 @@ import plotly.graph_objects as go
 from analysis.figures.figure_style import run_styles, transparent
 from analysis.figures.palette import ColourClasses, colour_strategy, jointly
 from analysis.figures.time_axis import TimeAxis
-from analysis.figures.timelines import BAND, MEAN
+from analysis.figures.timelines import BAND, CAP, MEAN
 from analysis.gantt_chart.gantt import draw_rows
 from analysis.gantt_chart.hover import Hover, hover_of
 from analysis.gantt_chart.layout import WIDTH_PX, lay_out, means_note, put_heading, y_axis
@@ -251,6 +251,9 @@ def _lines(
         lines.append(curve.update(fill="none", line=style_, hovertemplate=hover, **said, **group))
         bands = [trace for trace in others if trace.meta == BAND]
         lines += [trace.update(line_color=colour, fillcolor=transparent(colour, 0.2), **group) for trace in bands]
+        caps = [trace for trace in others if trace.legendgroup == CAP]
+        if CAP not in [trace.legendgroup for trace in lines]:  # the first run's: all have the line once
+            lines += [trace.update(yaxis=yaxis) for trace in caps]
         if mean:
             uid = f"{name} of {run}"
             for trace in (curve, *bands):

@@ -30,7 +30,7 @@ from analysis.pages.page import figure_html, figures_html, page, render, write_w
 from analysis.reports.restarts import HEADINGS, cautions_of, restarted
 from analysis.reports.restarts import cells as restart_cells
 from analysis.reports.verdict import compare, run_sentence, standing_of, values_of
-from analysis.tables.display_names import WORKLOADS, display_name, display_names
+from analysis.tables.display_names import POWER_POLICIES, WORKLOADS, display_name, display_names
 from analysis.tables.run_metrics import (
     REPLICATIONS,
     Runs,
@@ -147,7 +147,7 @@ def write_report(
         specs={display_name(name): name for name in given if called[name] != name} if len(runs) > 1 else _specs(first),
         sentences=[line for line in sentences if line],
         tiles=_tiles_of_run(first) if comparison is None else _tiles(comparison, runs, replications),
-        lead=f"{counted(len(first.jobs), 'job')} on platform {platform.id}: {size}",
+        lead=f"{counted(len(first.jobs), 'job')} on platform {platform.id}: {size}{_power_in_common(runs)}",
         cautions=Cautions.of_runs({name: cautions_of(run) for name, run in runs.items()}).by_kind(),
         sections={name: section for name, section in sections.items() if section is not None},
         maker=f"cluster-sim {first.meta.get('version', '')}".strip(),
@@ -189,6 +189,14 @@ class Figures:
         """Return the figure as HTML."""
         self._count += 1
         return figure_html(figure, f"figure{self._count}")
+
+
+def _power_in_common(runs: Mapping[str, Result]) -> str:
+    """Return the power policy of several runs, which their names leave out, if all have one that is not the usual."""
+    specs = {str(run.meta.get("power_policy")) for run in runs.values()}
+    if len(runs) < 2 or len(specs) > 1 or specs <= {"None", "none", "always-on"}:
+        return ""
+    return f", {display_name(specs.pop(), titles=POWER_POLICIES)}"
 
 
 def _specs(result: Result) -> dict[str, str]:
