@@ -19,7 +19,7 @@ from analysis.gantt_chart.rectangles import SHOWN_STATES, rectangles_of
 from analysis.gantt_chart.rows import RowScale
 from analysis.stepping.steps import Step, Steps, rows_of_jobs
 from analysis.tables.wording import listing
-from cluster_sim.amounts import in_seconds
+from cluster_sim.amounts import in_seconds, lasting
 from cluster_sim.errors import InputError, counted
 from cluster_sim.records.attempt_tables import numbers_of_attempts
 from cluster_sim.records.core_holds import CoreHolds
@@ -364,7 +364,7 @@ class Frames:
             over = zip(holds["job_id"][ended], holds["outcome"][ended], strict=True)
             names = [str(job_id) for job_id, outcome in over if outcome not in (SUSPENDED, RESIZED, MOVED)]
             more = [f"{len(names) - NAMED:,} more"] if len(names) > NAMED else []
-            how = f"It had waited {in_seconds(waited)}"
+            how = f"It had waited {lasting(waited)}"
             if names:
                 how += f", until {'job' if len(names) == 1 else 'jobs'} {listing(names[:NAMED] + more)} ended"
         earlier = int(((self._eligible[waiting] < self._eligible[row]) & (waiting != row)).sum())

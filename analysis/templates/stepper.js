@@ -43,9 +43,9 @@ let hooks, run, jobs, nodes, stays, suspended, holds, everyNode, short, plan, wi
 // ---------------------------------------------------------------- words
 
 const number = value => value.toLocaleString("en-US", { maximumFractionDigits: 3 });
-// Times of the run and lengths of time, as the program words them: below an hour in seconds.
+// Times of the run, below an hour in seconds, and lengths of time.
 const seconds = time => time === null ? "–" : time < 3600 ? `${number(time)} s` : clock(time);
-const long = time => time === null ? "–" : time < 3600 ? `${number(time)} s` : lasting(time);
+const long = time => time === null ? "–" : lasting(time);
 const two = value => String(Math.floor(value)).padStart(2, "0");
 const counted = (count, noun) => `${number(count)} ${noun}${count === 1 ? "" : "s"}`;
 const listed = (texts, most) =>

@@ -471,7 +471,7 @@ def test_a_later_page_begins_with_what_was_before(tmp_path: Path, monkeypatch: p
     result = Simulation(Platform.homogeneous(1, 2), Workload(columns), make_scheduler("fcfs")).run()
     paths = write_animation(result, tmp_path / "steps.html")
     dom = browse(paths[1].as_uri(), paths[1].parent, 8_000)
-    assert re.search(r"<td[^>]*>0</td><td>299 s</td>", dom)  # in the table of what runs
+    assert re.search(r"<td[^>]*>0</td><td>4 min 59 s</td>", dom)  # in the table of what runs
     shown = re.search(r'<clipPath id="past"><rect[^>]* width="([0-9.]+)"', dom)
     assert shown is not None
     assert float(shown[1]) > 100  # of the schedule so far
