@@ -142,7 +142,7 @@ def alternatives(runs: pd.DataFrame, metrics: Sequence[str], for_people: bool = 
     """Lay out the runs of a sweep. Groups are equal in all of ``metrics`` in every run.
 
     ``for_people`` gives schedulers, power policies, platforms and workloads the names of
-    :func:`analysis.tables.display_names.display_names`.
+    ``analysis.tables.display_names``.
     """
     varying = factors_of(runs)
     settings = [name for name in varying if name.startswith("train.")]  # of agents: they belong to the scheduler
