@@ -61,10 +61,14 @@ def environment_keys() -> Any:
     return pytest.importorskip("learning.training.configuration").EnvironmentKeys
 
 
+SHOWN = ("live", "pace", "port")
+"""Options of how ``run`` shows itself, which change nothing of it."""
+
+
 def known(place: Place) -> set[str]:
     """The names of settings that a place knows, from the place itself."""
     if place == "command line":
-        return {str(parameter.name) for parameter in run.params} - {"config", "out", "as_json"}
+        return {str(parameter.name) for parameter in run.params} - {"config", "out", "as_json", *SHOWN}
     if place == "configuration":
         return {"file_format" if key == "format" else key for key in _Config.model_fields}
     if place == "sweep":
