@@ -59,6 +59,15 @@ class Study:
     remarks: list[str] = field(default_factory=list)
     differences: tuple[Difference, ...] = ()
 
+    def replay_off(self, effect: Effect) -> str:
+        """Return by how much the replay is off, in words, where that is more than an effect; else nothing."""
+        if effect.label not in self.overall.index or effect.value == effect.base:
+            return ""
+        error = float(self.overall[UNCHANGED][effect.label] - self.overall[RECORDED][effect.label])
+        if not abs(effect.difference) < abs(error):
+            return ""
+        return Effect(effect.metric, effect.label, effect.unit, "", "", 0.0, error, floor=effect.floor).change()
+
     @cached_property
     def comparison(self) -> Comparison:
         """Compare the runs: what differs, how well the log is replayed, what the change makes, and the cautions."""
@@ -72,13 +81,8 @@ class Study:
         )
         if CHANGED not in self.runs:
             return Comparison((UNCHANGED,), soundness=(replay,), cautions=tuple(self.remarks))
-        cautions, small = list(self.remarks), []
-        for each in self._effects:
-            if each.label in self.overall.index and each.value != each.base:
-                error = float(self.overall[UNCHANGED][each.label] - self.overall[RECORDED][each.label])
-                if abs(each.difference) < abs(error):
-                    off = Effect(each.metric, each.label, each.unit, "", "", 0.0, error, floor=each.floor).change()
-                    small.append(f"{each.label} (replay off by {off})")
+        cautions = list(self.remarks)
+        small = [f"{each.label} (replay off by {off})" for each in self._effects if (off := self.replay_off(each))]
         if small:
             text = "Smaller than what the replay is off by, so an effect on the machine is not shown"
             cautions.insert(0, f"{text}: {'; '.join(small)}.")
@@ -212,8 +216,9 @@ def _tiles(study: Study) -> list[Tile]:
         Tile(
             effect.label,
             effect.text(effect.value),
-            f"{effect.change()}; {effect.text(effect.base)} unchanged",
-            direction(effect),
+            f"{effect.change()}; {effect.text(effect.base)} unchanged"
+            + ("; less than the replay is off by" if study.replay_off(effect) else ""),
+            "unsure" if study.replay_off(effect) else direction(effect),
         )
         for effect in study.comparison.effects
     ]

@@ -16,7 +16,7 @@ from analysis.whatif import what_if as whatif_module
 from analysis.whatif.charts import waits_of_classes
 from analysis.whatif.effects import by_class, most_moved
 from analysis.whatif.replayed import CHANGED, RECORDED, UNCHANGED
-from analysis.whatif.study import Study
+from analysis.whatif.study import Study, _tiles
 from cluster_sim import Simulation, Workload
 from cluster_sim.errors import InputError, SchedulerWarning
 from cluster_sim.records.intervals import ComparisonVerdict, bootstrap_interval, bootstrap_ratios
@@ -218,11 +218,15 @@ def test_effects_smaller_than_the_replays_error_are_told_so(tmp_path: Path) -> N
     for week in range(6):
         at = 7 * DAY * week
         rows += [row(3 * week, at, at + 40_000, 1_200, 4), row(3 * week + 1, at + 60, at + 50_000, 600, 1, "bob", "q")]
-    told = study(tmp_path, rows, nodes="+1").comparison.sentences
+    found = study(tmp_path, rows, nodes="+1")
     assert any(
         each.startswith("Smaller than what the replay is off by") and "mean wait (replay off by −" in each
-        for each in told
+        for each in found.comparison.sentences
     )
+    (tile,) = (
+        tile for tile in _tiles(found) if tile.name == "mean wait"
+    )  # nor is it marked as better at the head of the page
+    assert (tile.kind, tile.note.endswith("less than the replay is off by")) == ("unsure", True)
     exact = study(tmp_path, weekly(6, start=1_200), nodes="+1").comparison.sentences
     assert not any("off by" in each and "mean wait" in each for each in exact)
 
