@@ -48,7 +48,13 @@ def shot(address: str, name: str, height: int, dark: bool = False) -> None:
             f"--user-data-dir={profile}", f"--window-size={WIDTH},{height}", "--virtual-time-budget=30000",
             f"--screenshot={target}", *(["--blink-settings=preferredColorScheme=0"] if dark else []), address,
         ]  # fmt: skip
-        subprocess.run(command, capture_output=True, timeout=300, check=False)
+        for last in (False, True):  # on a busy machine Chromium sometimes does not end
+            try:
+                subprocess.run(command, capture_output=True, timeout=120, check=False)
+                break
+            except subprocess.TimeoutExpired:
+                if last:
+                    raise
     shrink(target)
     size = target.stat().st_size
     print(f"{target.relative_to(HERE)}: {size:,} bytes" + (", more than is meant" if size > MOST_BYTES else ""))
