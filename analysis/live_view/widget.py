@@ -20,7 +20,7 @@ class LiveWidget:
         with needed("live", "anywidget"):
             self.figure = go.FigureWidget()
         self._options = {"time_unit": "elapsed"} | options
-        import_module("IPython.display").display(self.figure)  # which no test of types knows
+        import_module("IPython.display").display(self.figure)  # IPython need not be there when types are checked
 
     def __enter__(self) -> LiveWidget:
         return self
