@@ -6,8 +6,11 @@ policies, as :mod:`tests.support.contract.runs` draws them. ``--model`` adds a r
 
 from __future__ import annotations
 
+import signal
 import time
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import click
 
@@ -19,18 +22,44 @@ from tests.support.truth import Watched, check, checked
 SHOWN = 10
 
 
+class TookTooLongError(Exception):
+    """A run that takes more CPU time than it may: its scheduler searches through schedules, say."""
+
+
+@contextmanager
+def limited(seconds: float) -> Iterator[None]:
+    """Raise TookTooLongError in here after so many seconds of CPU time, where the system can tell."""
+
+    def stop(number: int, frame: object) -> None:
+        raise TookTooLongError
+
+    if not hasattr(signal, "SIGPROF"):
+        yield
+        return
+    signal.signal(signal.SIGPROF, stop)
+    signal.setitimer(signal.ITIMER_PROF, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0.0)
+
+
 @click.command()
 @click.option("--runs", default=1000, show_default=True, help="Random runs.")
 @click.option("--seed", default=0, show_default=True, help="Seed of the first; the next has the next.")
 @click.option("--model", is_flag=True, help="Also 2,000 jobs of the Lublin model on 64 nodes of 16 cores, under EASY.")
 @click.option("--explain/--no-explain", default=True, help="Runs that keep a log of decisions.")
-def main(runs: int, seed: int, model: bool, explain: bool) -> None:
+@click.option("--each", default=20.0, show_default=True, help="CPU seconds after which a run is left out.")
+def main(runs: int, seed: int, model: bool, explain: bool, each: float) -> None:
     """Count the reasons that were checked, and print those that are not true."""
-    began, counts, wrong, made = time.perf_counter(), Counter[str](), list[str](), 0
+    began, counts, wrong, made, left_out = time.perf_counter(), Counter[str](), list[str](), 0, list[int]()
     while made < runs:
         try:
-            counts += checked(seed, explain=explain)
+            with limited(each):
+                counts += checked(seed, explain=explain)
             made += 1
+        except TookTooLongError:
+            left_out.append(seed)
         except NotACase:
             pass
         except AssertionError as error:
@@ -38,6 +67,8 @@ def main(runs: int, seed: int, model: bool, explain: bool) -> None:
             wrong.append(f"seed {seed}: {str(error).splitlines()[0]}")
         seed += 1
     _tell(f"{made:,} random runs", counts, wrong, began)
+    if left_out:
+        click.echo(f"  left out, since they take more than {each:g} s: seeds {', '.join(map(str, left_out))}")
     if model:
         began = time.perf_counter()
         _tell("2,000 jobs under EASY", *_of_model(), began)
