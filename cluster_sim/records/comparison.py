@@ -408,7 +408,9 @@ def effect_sentences(effects: Iterable[Effect], are_named: bool) -> list[str]:
         for word, belongs in _VERDICTS_IN_WORDS.items():
             chosen = [each for each in known if belongs(each)]
             if chosen:
-                names = [each.against + (f" ({each.in_percent()})" if each.difference else "") for each in chosen]
+                are_equal = [not (each.difference or any(each.differences)) for each in chosen]
+                pairs = zip(chosen, are_equal, strict=True)
+                names = [each.against if equal else f"{each.against} ({each.in_percent()})" for each, equal in pairs]
                 parts.append(f"{word} {named(names)}")
         if first.verdict is ComparisonVerdict.VALUES:
             of = f"in this one {_single(first.block)}" if first.blocks == 1 else too_few(first.blocks, first.block)
