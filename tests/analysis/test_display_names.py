@@ -82,7 +82,7 @@ def test_names_are_as_short_as_tells_them_apart() -> None:
 
 
 def test_of_list_schedulers_only_the_orders_are_named() -> None:
-    """Where there are several; of two orders with one name, the specs stand behind it."""
+    """A name has the orders alone. Two orders may have one name: then the specs stand behind it."""
     specs = ["easy", "list:saf/first", "list:first/random", "list:fcfs/random"]
     assert list(names.names_of_factor("scheduler", specs).values()) == [
         "EASY backfilling",

@@ -277,7 +277,7 @@ def test_a_job_that_still_runs_ends_where_the_run_stopped(two_nodes: Platform) -
 
 
 def test_a_run_without_jobs_is_still_a_figure(two_nodes: Platform) -> None:
-    """Nothing ran: the figure says that amid the rows, and every panel has a trace, without which it would not be drawn."""
+    """The figure says amid its rows that nothing ran. Every panel has a trace; without one it would not be drawn."""
     run = make_result(two_nodes, [], power=[(0.0, 0.0)])
     figure = gantt(run)
     (said,) = figure.layout.annotations

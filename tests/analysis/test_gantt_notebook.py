@@ -29,7 +29,7 @@ def drawn(zoom: GanttZoom) -> set[str]:
 
 
 def test_a_zoom_draws_the_jobs_in_view(many: Many) -> None:
-    """Of 5,100 jobs side by side the whole is outlines, 20 s of it bars of the jobs that touch them, and back again."""
+    """The whole of 5,100 jobs is outlines; a window of 20 s is bars of the jobs in it; the whole is outlines again."""
     run = many(5_100, 51)
     zoom = GanttZoom(run, labels=False)
     assert kinds(zoom) == {"scatter"}
@@ -77,7 +77,7 @@ def test_the_widget_answers_a_zoom_from_the_browser(many: Many) -> None:
 
 
 def test_a_condition_leaves_other_jobs_pale() -> None:
-    """Those that fulfil it keep their colours, a line sums them up, and the window stays; a slip says what pandas says."""
+    """Chosen jobs keep their colours, and a line sums them up. The window stays. A slip is told in pandas' words."""
     result = story()
     chart = GanttFilter(result, colour_by="job", time_unit="s")
     chart.zoom.zoomed(None, [10.0, 170.0])

@@ -142,7 +142,7 @@ def test_steps_are_round_in_the_way_of_what_they_count(column: str, values: list
 
 
 def test_lengths_of_time_have_the_steps_of_waits() -> None:
-    """Those that jobs bring along, too."""
+    """Lengths of time in columns that jobs bring along have these steps, too."""
     assert by_number("think_time")(pd.DataFrame({"think_time": [0.0, 4_000.0]})).edges == LONG_STEPS_S
 
 

@@ -56,7 +56,7 @@ def test_intervals_are_paired_by_hand() -> None:
 
 @pytest.mark.parametrize("count", [1, 2, 4])
 def test_fewer_than_five_have_no_interval(count: int) -> None:
-    """Of fewer replications the means are told, and no half-width."""
+    """Fewer replications have means and no half-width."""
     runs = {name: [{"mean_wait_s": wait * n} for wait in range(1, count + 1)] for name, n in (("a", 1), ("b", 2))}
     table = replication_table(runs)
     assert table.loc["mean_wait_s", "b vs first, %"] == pytest.approx(100.0)
@@ -65,7 +65,7 @@ def test_fewer_than_five_have_no_interval(count: int) -> None:
 
 
 def test_who_is_told_apart() -> None:
-    """Of the most, too; alternatives without a value are left out; with few blocks nobody is called tied."""
+    """More may be better, too. Alternatives without a value are left out. With few blocks nobody is called tied."""
     values = {
         "a": [0.9, 0.8, 0.9, 0.8, 0.9],
         "b": [0.7, 0.6, 0.7, 0.6, 0.7],

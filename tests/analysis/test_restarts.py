@@ -25,7 +25,7 @@ def failed(tmp_path_factory: pytest.TempPathFactory) -> Result:
 
 
 def test_the_first_start_stays_and_attempts_are_counted(failed: Result) -> None:
-    """It started first at 10 s, in two attempts; 2 cores × 40 s were lost, and it waited for the repair alone, 10 s."""
+    """The job had two attempts, the first at 10 s. It lost 2 cores × 40 s. It waited 10 s, for the repair alone."""
     table = restarted(failed)
     (row,) = table.to_dict("records")
     assert (row["job_id"], row["submit_time"], row["first_start"], row["attempts"]) == ("long", 10.0, 10.0, 2)

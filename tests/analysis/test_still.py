@@ -61,7 +61,7 @@ def test_heading_and_picture_stand_in_the_page_before_plotly(
 
 @pytest.mark.parametrize("jobs", [300, 30_000])
 def test_a_picture_is_small(many: Callable[[int, int], FakeResult], jobs: int) -> None:
-    """Of many jobs it shows cells of rows and time; their shades say how much of them is held."""
+    """Many jobs are drawn as cells of rows and time; a cell's shade says how much of it is held."""
     found = carried(gantt(many(jobs, 100)))
     assert found is not None
     still = str(found["still"])

@@ -53,7 +53,7 @@ def by_hand() -> Result:
 
 
 def integral(x: np.ndarray, y: np.ndarray) -> float:
-    """Of a step function."""
+    """Return the integral of a step function."""
     return float((np.asarray(y, float)[:-1] * np.diff(np.asarray(x, float))).sum())
 
 
