@@ -7,13 +7,13 @@ from typing import Any, cast
 from dash import dcc, html
 
 from analysis.explore.runs import MOST_JOBS, Choices, ExploreSession
+from analysis.figures.palette import OFFERED
 from analysis.pages.page import CONFIG
 from analysis.tables.display_names import OF_FACTORS, display_name
 from analysis.tables.wording import shortened
 
 LIST_PX = 560
 """Height of a list of offers; Dash keeps it within the window."""
-COLOURS = ("auto", "job", "user", "profile", "state", "wait", "slowdown", "energy")
 
 
 def page(desk: ExploreSession) -> html.Div:
@@ -123,7 +123,7 @@ def _chart(changeable: bool) -> html.Div:
                 children=[
                     html.Label("Colour by", htmlFor="colour_by"),
                     html.Div(
-                        dcc.Dropdown(list(COLOURS), COLOURS[0], id="colour_by", clearable=False), style={"width": 120}
+                        dcc.Dropdown(list(OFFERED), OFFERED[0], id="colour_by", clearable=False), style={"width": 120}
                     ),
                     html.Button("Whole run", id="whole", n_clicks=0),
                     *([html.Button(KEEP, id="keep", n_clicks=0)] if changeable else []),

@@ -51,6 +51,8 @@ JOB_STATES = {
     "rejected": "#4A4A4A",
 }
 COMPARED = {"earlier": "#009E73", "later": "#D55E00", "elsewhere": "#56B4E9", "same": OTHERS}
+OFFERED = ("auto", "job", "user", "profile", "state", "wait", "slowdown", "energy")
+"""Meanings of colours that a list offers, where a reader chooses."""
 MOST_BY_JOB = 100
 """Number of jobs up to which, by default, each job has another colour than its neighbours."""
 POWER = "#D55E00"

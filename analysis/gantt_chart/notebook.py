@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from analysis.figures.palette import ColourClasses, ColourStrategy, colour_strategy
+from analysis.figures.palette import OFFERED, ColourClasses, ColourStrategy, colour_strategy
 from analysis.figures.time_axis import SECONDS
 from analysis.gantt_chart.gantt import GanttWindows, gantt
 from analysis.gantt_chart.rectangles import time_window
@@ -106,9 +106,6 @@ def small_chart_and_metrics(result: Result) -> str:
     return piece("small_chart.html", still=None if tool is None else tool["still"]) + metrics
 
 
-COLOURINGS = ("auto", "job", "user", "profile", "state", "wait", "slowdown", "energy")
-
-
 class GanttFilter:
     """A chart with a field for a condition: jobs that do not fulfil it are pale.
 
@@ -133,7 +130,7 @@ class GanttFilter:
             self.told = f"expected a condition such as wait_time > 3600 and user == 'u1', found {condition}: {reason}"
             return
         self.condition, self.colour_by = condition, colour_by
-        self.told = told_of(jobs[chosen], len(jobs))
+        self.told = told_of(self._result, chosen)
         options = self._options | {"colour_by": partial(_others_pale, strategy, chosen), "time_unit": self.zoom.unit}
         self.zoom.windows = GanttWindows(self._result, **options)
         self.zoom.show(*self.zoom.window)
@@ -147,11 +144,12 @@ def _others_pale(strategy: ColourStrategy, chosen: npt.NDArray[np.bool_], jobs: 
     return replace(classes, code=code, names=(*classes.names, "other jobs"), colours=(*classes.colours, PALE))
 
 
-def told_of(jobs: pd.DataFrame, all_jobs: int) -> str:
-    """Return what jobs come to: how many, their core-hours, their mean wait, their energy."""
-    core_h = float((jobs["requested_cores"] * jobs["run_time"]).sum()) / 3600.0
+def told_of(result: Result, chosen: npt.NDArray[np.bool_]) -> str:
+    """Return what some jobs of a run come to: how many, their core-hours, their mean wait, their energy."""
+    jobs, all_jobs = result.jobs[chosen], len(result.jobs)
     if jobs.empty:
         return f"none of {all_jobs:,} jobs"
+    core_h = float(result.core_holds.used_core_s[chosen].sum()) / 3600.0
     facts = [f"{len(jobs):,} of {counted(all_jobs, 'job')}", f"{number(core_h, 4)} core-hours"]
     if jobs["wait_time"].notna().any():
         facts.append(f"mean wait {duration(float(jobs['wait_time'].mean()))}")
@@ -177,7 +175,7 @@ def gantt_filter(result: Result, **options: Any) -> Any:
         continuous_update=False,
         layout=wide,
     )
-    colours = ipywidgets.Dropdown(options=COLOURINGS, value=filtered.colour_by, description="Colours")
+    colours = ipywidgets.Dropdown(options=OFFERED, value=filtered.colour_by, description="Colours")
     told = ipywidgets.Label()
 
     def show(_: object) -> None:
