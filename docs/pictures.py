@@ -12,9 +12,8 @@ from __future__ import annotations
 import subprocess
 import sys
 import tempfile
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 HERE = Path(__file__).parent
@@ -122,23 +121,14 @@ def explore(_: Path) -> None:
         shot(address, "guides/explore", 900)
 
 
-@contextmanager
-def exploring() -> Iterator[str]:
+def exploring() -> AbstractContextManager[str]:
     """Serve the page of explore, at an address."""
     from analysis.explore.app import make_app
     from analysis.explore.offers import Offers
     from analysis.explore.runs import ExploreSession
-    from analysis.pages.serving import LOCAL, server_of
+    from analysis.pages.serving import served
 
-    server = server_of(make_app(ExploreSession(Offers.of())), "explore", LOCAL[0], 0)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.socket.getsockname()[1]}/"
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
+    return served(make_app(ExploreSession(Offers.of())), "explore")
 
 
 PICTURES: dict[str, Callable[[Path], None]] = {

@@ -21,7 +21,7 @@ from cluster_sim.records.result import Result
 with needed("live", "dash"):
     from dash import ClientsideFunction, Dash, Input, Output, State, dcc, html, no_update
 
-from analysis.pages.serving import LOCAL, address_of, guarded_app, server_of
+from analysis.pages.serving import LOCAL, guarded_app, served
 
 READER_COMES_S = 20.0
 """Seconds that a run waits for the page to be open in a browser, which takes longer than many runs do."""
@@ -51,20 +51,18 @@ class LivePage:
         self._asked_at = 0.0
         self._is_seen = False  # whether somebody has the last picture
         self.picture = Picture(0, "It begins.", None)
-        self._server = server_of(live_app(self), "live", LOCAL[0], port)
-        self.address = address_of(self._server, LOCAL[0])
+        self._served = served(live_app(self), "live", port)
 
     def __enter__(self) -> LivePage:
-        threading.Thread(target=self._server.serve_forever, daemon=True).start()
-        print(f"The page is {self.address}", file=sys.stderr)  # stdout is for results
+        address = self._served.__enter__()
+        print(f"The page is {address}", file=sys.stderr)  # stdout is for results
         if self._open_browser:
-            webbrowser.open(self.address)
+            webbrowser.open(address)
             self._asked.wait(READER_COMES_S)
         return self
 
-    def __exit__(self, *error: object) -> None:
-        self._server.shutdown()
-        self._server.server_close()
+    def __exit__(self, *error: Any) -> None:
+        self._served.__exit__(*error)
 
     def show(self, result: Result, now: float) -> None:
         """Draw what has happened so far."""

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import inspect
 import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from dash import Dash
@@ -93,6 +96,20 @@ def server_of(app: Dash, name: str, host: str, port: int) -> BaseWSGIServer:
     with listening:
         # The server takes a copy of the socket, and would exit by itself where it had to bind one that is in use.
         return make_server(host, port, app.server, True, 1, _Quiet, fd=listening.fileno())
+
+
+@contextmanager
+def served(app: Dash, name: str, port: int = 0) -> Iterator[str]:
+    """Serve an app for this machine from a thread, and yield its address. Raises InputError as :func:`server_of` does."""
+    server = server_of(app, name, LOCAL[0], port)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    try:
+        yield address_of(server, LOCAL[0])
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
 
 
 def address_of(server: BaseWSGIServer, host: str) -> str:

@@ -7,7 +7,6 @@ import builtins
 import html
 import json
 import re
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -25,6 +24,7 @@ from analysis.explore.layout import page
 from analysis.explore.offers import Offers
 from analysis.explore.runs import Choices, ExploreSession
 from analysis.explore.scenario import Scenario
+from analysis.pages import serving
 from analysis.pages.page import render
 from analysis.pages.serving import LOCAL, server_of
 from cluster_sim import InputError, Platform, Simulation, Workload, make_scheduler
@@ -338,15 +338,8 @@ def served(desk: ExploreSession, script: str, monkeypatch: pytest.MonkeyPatch) -
     """The app with a script in its page, at an address."""
     page = render("explore.html").replace("</footer>", f'<pre id="found"></pre><script>{script}</script></footer>')
     monkeypatch.setattr(app_module, "render", lambda _: page)
-    server = server_of(make_app(desk), "explore", LOCAL[0], 0)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.socket.getsockname()[1]}/"
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
+    with serving.served(make_app(desk), "explore") as address:
+        yield address
 
 
 # Waits until the page says something, clicks, types, and writes down what it says then. The parts of the page change one

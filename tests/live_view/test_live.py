@@ -160,42 +160,39 @@ def test_the_caption_counts_jobs() -> None:
 def test_the_page_asks_for_what_it_has_not_shown() -> None:
     """A picture is sent once; that the last one is there ends the questions, and lets the run end."""
     page = LivePage({}, open_browser=False)
-    try:
-        client = live_app(page).server.test_client()
-        outputs = [("drawn", "data"), ("state", "children"), ("number", "data"), ("clock", "disabled")]
-        changed = {
-            "output": "..{}..".format("...".join(f"{name}.{prop}" for name, prop in outputs)),
-            "outputs": [{"id": name, "property": prop} for name, prop in outputs],
-            "inputs": [{"id": "clock", "property": "n_intervals", "value": 1}],
-            "changedPropIds": ["clock.n_intervals"],
-        }
+    client = live_app(page).server.test_client()
+    outputs = [("drawn", "data"), ("state", "children"), ("number", "data"), ("clock", "disabled")]
+    changed = {
+        "output": "..{}..".format("...".join(f"{name}.{prop}" for name, prop in outputs)),
+        "outputs": [{"id": name, "property": prop} for name, prop in outputs],
+        "inputs": [{"id": "clock", "property": "n_intervals", "value": 1}],
+        "changedPropIds": ["clock.n_intervals"],
+    }
 
-        def ask(number: int) -> dict[str, Any] | None:
-            state = [{"id": "number", "property": "data", "value": number}]
-            answer = client.post("/_dash-update-component", json=changed | {"state": state})
-            return answer.get_json()["response"] or None
+    def ask(number: int) -> dict[str, Any] | None:
+        state = [{"id": "number", "property": "data", "value": number}]
+        answer = client.post("/_dash-update-component", json=changed | {"state": state})
+        return answer.get_json()["response"] or None
 
-        assert ask(0) == {"clock": {"disabled": False}}
-        simulation = simulation_of()
-        page.show(simulation.run(until=20_000.0, warn=False), 20_000.0)
-        first = ask(0)
-        assert first is not None
-        assert (first["number"]["data"], first["clock"]["disabled"]) == (1, False)
-        assert "running" in first["drawn"]["data"]["layout"]["title"]["subtitle"]["text"]
-        assert ask(1) == {"clock": {"disabled": False}}
-        ended = threading.Thread(target=page.finish, args=[simulation.run(warn=False)])
-        ended.start()
-        while page.picture.number == 1:
-            time.sleep(0.01)
-        last = ask(1)
-        assert last is not None
-        assert (last["state"]["children"], last["number"]["data"]) == ("It is over.", 2)
-        assert ended.is_alive()
-        assert ask(2) == {"clock": {"disabled": True}}
-        ended.join()
-        assert client.get("/", headers={"Host": "elsewhere.org"}).status_code == 403
-    finally:
-        page._server.server_close()
+    assert ask(0) == {"clock": {"disabled": False}}
+    simulation = simulation_of()
+    page.show(simulation.run(until=20_000.0, warn=False), 20_000.0)
+    first = ask(0)
+    assert first is not None
+    assert (first["number"]["data"], first["clock"]["disabled"]) == (1, False)
+    assert "running" in first["drawn"]["data"]["layout"]["title"]["subtitle"]["text"]
+    assert ask(1) == {"clock": {"disabled": False}}
+    ended = threading.Thread(target=page.finish, args=[simulation.run(warn=False)])
+    ended.start()
+    while page.picture.number == 1:
+        time.sleep(0.01)
+    last = ask(1)
+    assert last is not None
+    assert (last["state"]["children"], last["number"]["data"]) == ("It is over.", 2)
+    assert ended.is_alive()
+    assert ask(2) == {"clock": {"disabled": True}}
+    ended.join()
+    assert client.get("/", headers={"Host": "elsewhere.org"}).status_code == 403
 
 
 def test_the_browser_shows_the_run_grow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
