@@ -12,7 +12,7 @@ from analysis.figures.palette import ColourClasses
 from analysis.figures.time_axis import TimeAxis
 from analysis.gantt_chart.hover import Hover, hover_of
 from analysis.gantt_chart.layout import LEAST_ROOM_PX, MARGIN, WIDTH_PX, add_slider, lay_out, put_head
-from analysis.gantt_chart.options import GanttOptions
+from analysis.gantt_chart.options import GanttOptions, RunsOptions
 from analysis.gantt_chart.overlays import piece_traces, reservation_traces
 from analysis.gantt_chart.panels import GAP_PX, PANEL_PX, carried_steps, panel_axes, panel_curves
 from analysis.gantt_chart.rectangles import RectanglesInView, RunRectangles
@@ -25,6 +25,7 @@ from analysis.gantt_chart.traces import (
     colour_bar,
     job_traces,
     patterned_traces,
+    use_traces,
 )
 from analysis.pages.redrawn import carry
 from analysis.tables.wording import plotly_text
@@ -46,7 +47,12 @@ def gantt(result: Result, options: GanttOptions) -> go.Figure:
 
     Returns the figure. Raises SpecError for an unknown name, and for patterns on another drawing than bars.
     """
-    return drawn(RunRectangles.of(result, options.rows, options.workload), options)
+    return drawn(run_rectangles(result, options), options)
+
+
+def run_rectangles(result: Result, options: GanttOptions | RunsOptions) -> RunRectangles:
+    """Return the rectangles of a run, in the rows that the options ask for."""
+    return RunRectangles.of(result, options.rows, options.workload, options.group_by, options.folded)
 
 
 def drawn(run: RunRectangles, options: GanttOptions) -> go.Figure:
@@ -56,10 +62,10 @@ def drawn(run: RunRectangles, options: GanttOptions) -> go.Figure:
     axis = TimeAxis.of(options.time_unit, window, options.start_date or run.start_date)
     height_px = options.height or int(np.clip(600 + 4 * run.scale.height, 640, 860)) + 110 * max(0, len(lower) - 2)
     below = len(lower) * (PANEL_PX + GAP_PX)
-    inner = max(height_px - MARGIN["t"] - MARGIN["b"], LEAST_ROOM_PX + below)
+    inner = max(height_px - MARGIN["t"] - MARGIN["b"], max(LEAST_ROOM_PX, run.scale.least_px) + below)
     view = RectanglesInView.of(run, window, WIDTH_PX, inner - below, part=options.x_range is not None)
     classes = view.classes(options.colour_by)
-    how = chosen_drawing(options.drawing, len(view.rectangles))
+    how = chosen_drawing(options.drawing, len(view.unfolded().rectangles))
     if pattern_by is not None:
         if pattern_by not in run.jobs:
             raise SpecError("pattern_by", f"one of the columns {', '.join(map(str, run.jobs.columns))}", pattern_by)
@@ -83,7 +89,7 @@ def drawn(run: RunRectangles, options: GanttOptions) -> go.Figure:
     def page_data() -> dict[str, Any]:
         steps = [each for name, (curve, *_) in curves.items() if curve.uid for each in carried_steps(name, view, name)]
         found = tool([view], [hover], axis, options.colour_by, steps)
-        picture = still(figure, [view.all_together()], found, axis)
+        picture = still(figure, [view.all_together(classes)], found, axis)
         return found | {"fixed": pattern_by is not None, "notes": notes, "still": picture}
 
     carry(figure, page_data)
@@ -103,7 +109,9 @@ def draw_rows(
     **options: Any,
 ) -> None:
     """Add a view's node states and jobs, with their hovers, to a figure, on the rows of ``yaxis``."""
-    traces = patterned_traces(view, axis) + job_traces(view, classes, how, hover, **options)
+    traces = patterned_traces(view, axis) + job_traces(view.unfolded(), classes, how, hover, **options)
+    if view.run.scale.groups:
+        traces += use_traces(view, classes)
     if how != "raster":
         traces += piece_traces(view, axis)
         if classes.edges and len(view.jobs) and legend:
@@ -128,7 +136,7 @@ class GanttWindows:
 
     def __init__(self, result: Result, **options: Any):
         self.options = GanttOptions.of(options)
-        self.rectangles = RunRectangles.of(result, self.options.rows, self.options.workload)
+        self.rectangles = run_rectangles(result, self.options)
 
     def count(self, start: float, end: float) -> int:
         """Return how many rectangles of jobs are in view from ``start`` to ``end`` (s)."""

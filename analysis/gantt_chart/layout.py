@@ -46,14 +46,14 @@ def lay_out(
     domains = stacked_domains([view.canvas.height_px for view in views], len(panels), inner)
     window = canvas.start - pad, canvas.end + pad
     figure.update_layout(xaxis=time_axis_layout(axis, window, y_axis(len(domains))))
-    edges = views[0].run.scale.node_edge
+    begins = views[0].run.scale.node_low
     rows = [row_axis(view) for view in views]
     short = plotly_text(shortened_apart(names, 30)) if names else []
     for place, (settings, domain) in enumerate(zip([*rows, *panels], domains, strict=True), start=1):
         layout = AXIS | settings | {"domain": domain, "ticklabeloverflow": "allow"}  # else plotly measures each label
         if place <= len(names):
             layout["title"] = {"text": short[place - 1], "standoff": 8}
-        if 1 < place <= len(views) and np.array_equal(views[place - 1].run.scale.node_edge, edges):
+        if 1 < place <= len(views) and np.array_equal(views[place - 1].run.scale.node_low, begins):
             layout["matches"] = "y"  # one zoom for all
         figure.update_layout({f"yaxis{place if place > 1 else ''}": layout})
 
@@ -145,14 +145,19 @@ def row_axis(view: RectanglesInView) -> dict[str, Any]:
     axis: dict[str, Any] = {
         "anchor": "x",
         # Listed from top to bottom, as one reads.
-        "range": [scale.node_edge[-1], scale.node_edge[0]],
+        "range": list(scale.ends[::-1]),
         "showgrid": False,
     }
-    if platform.core_count == platform.node_count > MOST_NAMED:  # their names would only be numbers
+    if platform.core_count == platform.node_count > MOST_NAMED and not scale.groups:  # names would only be numbers
         return axis | {"title": {"text": "Node"}, "exponentformat": "none", "separatethousands": True}
     step = max(1, int(np.ceil(platform.node_count / (view.canvas.height_px / 15))))
-    centres = ((scale.node_edge[1:] + scale.node_edge[:-1]) / 2)[::step]
-    ticks = {"tickvals": centres, "ticktext": plotly_text(platform.node_names()[::step], 18)}
+    nodes = np.arange(platform.node_count)
+    named = (nodes[~scale.is_folded(scale.node_first_core[:-1])] if scale.groups else nodes)[::step]
+    names = platform.node_names()
+    texts = [f"{'▸' if group.folded else '▾'} {group.name}" for group in scale.groups]
+    centres = [(group.low + group.high) / 2 for group in scale.groups]
+    centres += ((scale.node_low + scale.node_high) / 2)[named].tolist()
+    ticks = {"tickvals": centres, "ticktext": plotly_text([*texts, *(names[node] for node in named)], 18)}
     what = "Cores, by node" if scale.unit == "core" and platform.core_count > platform.node_count else "Nodes"
     return axis | ticks | {"title": {"text": what, "standoff": 8}, "automargin": True}
 
@@ -195,12 +200,19 @@ def put_head(figure: go.Figure, view: RectanglesInView, how: str, title: str | N
     count = f"{number(ran)} {'job' if ran == 1 else 'jobs'}"
     outside = f" in this window, {number(view.outside)} outside it" if view.outside else ""
     drawn = [raster_note(view)] if how == "raster" else []
-    edges = view.run.scale.node_edge[1:-1]
-    if result.platform.core_count > result.platform.node_count and len(edges) <= 64:
+    scale = view.run.scale
+    edges = np.array([group.low for group in scale.groups]) if scale.groups else scale.node_low[1:]
+    if scale.groups or (result.platform.core_count > result.platform.node_count and len(edges) <= 64):
         # One path for all separators: a shape each would be slow.
         path = "".join([f"M0,{y}L1,{y}" for y in edges.tolist()])
         figure.add_shape(
-            type="path", path=path, xref="paper", yref="y", layer="below", line={"color": GRID, "width": 1}
+            type="path",
+            path=path,
+            name="groups" if scale.groups else None,
+            xref="paper",
+            yref="y",
+            layer="below",
+            line={"color": GRID, "width": 1},
         )
     put_heading(figure, title or run_title(result), [count + outside, *notes, *drawn, *means_note(figure)])
     return [f"{number(view.outside)} outside this window", *notes] if view.outside else notes

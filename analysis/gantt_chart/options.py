@@ -11,7 +11,8 @@ from typing_extensions import Doc
 
 from analysis.figures.palette import ColourStrategy
 from analysis.figures.time_axis import StartDate, TimeUnit
-from analysis.gantt_chart.rows import Rows
+from analysis.gantt_chart.groups import GroupBy
+from analysis.gantt_chart.rows import Folded, Rows
 from cluster_sim.errors import SpecError, told_apart
 from cluster_sim.options import OptionModel, options_of
 from cluster_sim.workload.workload import Workload
@@ -55,6 +56,13 @@ class _RowsOptions(JobRowsOptions):
 
     rows: Annotated[Rows, Doc("what is equally high; auto: cores when there are at most 64, else nodes")] = "auto"
     _: KW_ONLY
+    group_by: Annotated[
+        GroupBy | None,
+        Doc(
+            "what nodes stand together by: kind, cluster or partition; in Python also a function, node's name -> group"
+        ),
+    ] = None
+    folded: Annotated[Folded, Doc("groups that show their use in one row at first; auto: all beyond 64 nodes")] = "auto"
     drawing: Annotated[Drawing, Doc("how rectangles are drawn; auto: by their number")] = "auto"
     labels: Annotated[bool, Doc("write job ids into the largest rectangles that have room")] = True
     x_range: Annotated[

@@ -16,9 +16,10 @@ import pandas as pd
 from analysis.figures.palette import ColourClasses, ColourStrategy, colour_strategy
 from analysis.figures.speedups import job_speedups
 from analysis.figures.time_axis import start_date_of
-from analysis.gantt_chart.rows import JobPieces, Rows, RowScale
+from analysis.gantt_chart.groups import GroupBy
+from analysis.gantt_chart.rows import Folded, JobPieces, Rows, RowScale
 from cluster_sim.errors import InputError
-from cluster_sim.machine.core_ranges import Holds
+from cluster_sim.machine.core_ranges import Holds, by_unit
 from cluster_sim.machine.course import Doing
 from cluster_sim.platform.platform import Platform
 from cluster_sim.records.core_holds import CoreHolds
@@ -27,6 +28,8 @@ from cluster_sim.run.jobs.attempts import AttemptEnd
 from cluster_sim.workload.workload import Workload
 
 SHOWN_STATES = ("OFF", "SWITCHING_ON", "SWITCHING_OFF", "FAILED")
+MOST_USE = 15_000
+"""Number of rectangles that show the use of folded groups, about."""
 _AGAIN = (AttemptEnd.REQUEUED, AttemptEnd.PREEMPTED, AttemptEnd.FAILED)
 
 
@@ -61,6 +64,8 @@ def rectangles_of(holds: Holds, scale: RowScale) -> pd.DataFrame:
     low = high = holds.start  # without any
     if len(holds.tenant):
         holds = holds.where(np.lexsort((holds.first, holds.end, holds.start, holds.tenant))).joined()
+        if scale.blocks is not None:  # neighbours of different groups do not stand together
+            holds, _ = by_unit(holds, scale.blocks)
         low, high = scale.extent(holds.first, holds.last)
     return pd.DataFrame(
         {
@@ -151,8 +156,15 @@ class RunRectangles:
     pieces: JobPieces | None = None  #: Of jobs that had cores more than once, if any had.
 
     @classmethod
-    def of(cls, result: Result, rows: Rows = "auto", workload: Workload | None = None) -> RunRectangles:
-        """Return the rectangles of ``result``; ``rows`` as in :func:`analysis.gantt`, ``workload`` for speedups."""
+    def of(
+        cls,
+        result: Result,
+        rows: Rows = "auto",
+        workload: Workload | None = None,
+        group_by: GroupBy | None = None,
+        folded: Folded = "auto",
+    ) -> RunRectangles:
+        """Return the rectangles of ``result``; arguments as in :func:`analysis.gantt`, ``workload`` for speedups."""
         if not hasattr(result, "core_holds"):
             raise InputError("gantt", "a result, such as Simulation.run() returns", result)
         jobs, states, power, cores = result.jobs, result.off_states, result.power, result.core_holds
@@ -163,7 +175,7 @@ class RunRectangles:
         if workload is not None:
             jobs = jobs.assign(speedup=job_speedups(result, workload))
         until, used = float(np.nanmax([0.0, *ends])), cores.used_by_job
-        scale, pieces = RowScale.of(result.platform, rows), JobPieces.of(result)
+        scale, pieces = RowScale.of(result.platform, rows, group_by, folded), JobPieces.of(result)
         rectangles = job_rectangles(cores, scale)
         if pieces is not None:
             rectangles["said"] = pieces.numbers(
@@ -228,9 +240,43 @@ class RectanglesInView:
         names = self.run.result.platform.node_names()
         return self.run.scale.nodes(rectangles["first_core"].to_numpy(), rectangles["last_core"].to_numpy(), names)
 
-    def all_together(self) -> pd.DataFrame:
-        """Return the rectangles of jobs, and those of guests and nodes that cannot work with the owner -1."""
+    def unfolded(self) -> RectanglesInView:
+        """Return the same view without the rectangles of jobs in folded groups."""
+        table = self.rectangles
+        if not self.run.scale.groups:
+            return self
+        return replace(self, rectangles=table[~self.run.scale.is_folded(table["first_core"].to_numpy())])
+
+    def group_use(self, classes: ColourClasses) -> pd.DataFrame:
+        """Return the use of the folded groups as rectangles: the share of a group's cores that each class of jobs held.
+
+        They stand one on the other in the group's row, for each of some hundred equal parts of the window; ``owner`` is a
+        job of the class.
+        """
+        scale, canvas, table = self.run.scale, self.canvas, self.rectangles
+        node = np.searchsorted(scale.node_first_core, table["first_core"], side="right") - 1
+        group = np.full(len(table), -1) if scale.group is None else scale.group[node]
+        code, owner = classes.code[table["owner"].to_numpy()], table["owner"].to_numpy()
+        folded = [place for place, each in enumerate(scale.groups) if each.folded]
+        parts = int(np.clip(MOST_USE / max(1, len(folded) * len(np.unique(code))), 60, 600))
+        x, found = np.linspace(canvas.start, canvas.end, parts + 1), []
+        for place in folded:
+            row, below = scale.groups[place], np.zeros(parts)
+            high = row.high - row.low
+            for each in np.unique(code[group == place]).tolist():
+                own = (group == place) & (code == each)
+                share = busy_fraction(table[own], x, np.array([row.low, row.high]))[0]
+                shown = np.flatnonzero(share > 0)
+                edges = {"low": row.high - (below + share)[shown] * high, "high": row.high - below[shown] * high}
+                found.append(pd.DataFrame({"owner": owner[own][0], "start": x[shown], "end": x[shown + 1], **edges}))
+                below += share
+        return pd.concat(found, ignore_index=True) if found else table[["owner", "start", "end", "low", "high"]][:0]
+
+    def all_together(self, classes: ColourClasses) -> pd.DataFrame:
+        """Return the rectangles of jobs or of their use, and those of guests and nodes that cannot work: owner -1."""
         others = [table.assign(owner=-1) for table in (self.states, self.guests) if table is not None and len(table)]
+        if self.run.scale.groups:
+            return pd.concat([*others, self.unfolded().rectangles, self.group_use(classes)], ignore_index=True)
         return pd.concat([*others, self.rectangles], ignore_index=True) if others else self.rectangles
 
     def lost_work(self) -> pd.DataFrame:
@@ -292,13 +338,16 @@ class RectanglesInView:
         promised = promised[(end >= self.canvas.start) & (start <= self.canvas.end)]
         if promised.empty:
             return None
-        spans, edge = self.run.result.decision_spans, self.run.scale.node_edge
+        spans, scale = self.run.result.decision_spans, self.run.scale
         boxes = [
-            (position, edge[first], edge[stop])
+            (position, first, stop)
             for position, row in enumerate(promised.index)
-            for first, stop, _ in spans[row] or [(0, len(edge) - 1, 0)]
+            for first, stop, _ in spans[row] or [(0, len(scale.node_low), 0)]
         ]
-        return promised, pd.DataFrame(boxes, columns=["owner", "low", "high"])
+        owner, first, stop = np.array(boxes, dtype=np.int64).T
+        starts, ends = (promised[side].to_numpy()[owner] for side in ("start", "end"))
+        first_core, last_core = scale.node_first_core[first], scale.node_first_core[stop] - 1
+        return promised, rectangles_of(Holds(owner, first_core, last_core, starts, ends), scale)
 
 
 def _within(rectangles: pd.DataFrame, window: tuple[float, float]) -> pd.DataFrame:

@@ -14,7 +14,7 @@ from analysis.figures.figure_style import run_styles, transparent
 from analysis.figures.palette import ColourClasses, colour_strategy, jointly
 from analysis.figures.time_axis import TimeAxis
 from analysis.figures.timelines import BAND, CAP, MEAN
-from analysis.gantt_chart.gantt import draw_rows
+from analysis.gantt_chart.gantt import draw_rows, run_rectangles
 from analysis.gantt_chart.hover import Hover, hover_of
 from analysis.gantt_chart.layout import WIDTH_PX, lay_out, means_note, put_heading, y_axis
 from analysis.gantt_chart.options import RunsOptions
@@ -61,9 +61,9 @@ def gantt_runs(results: Mapping[str, Result], options: RunsOptions) -> go.Figure
     lower = options.panels
     windows = [time_window(result) for result in runs.values()]
     window = options.x_range or (min(start for start, _ in windows), max(end for _, end in windows))
-    rectangles = [RunRectangles.of(result, options.rows, options.workload) for result in runs.values()]
+    rectangles = [run_rectangles(result, options) for result in runs.values()]
     axis = TimeAxis.of(options.time_unit, window, options.start_date or rectangles[0].start_date)
-    upper = [float(np.clip(180 + 4 * each.scale.height, 200, 420)) for each in rectangles]
+    upper = [max(float(np.clip(180 + 4 * each.scale.height, 200, 420)), each.scale.least_px) for each in rectangles]
     inner = sum(upper) + len(lower) * PANEL_PX + (len(upper) + len(lower) - 1) * GAP_PX
     views = [
         RectanglesInView.of(each, window, WIDTH_PX, px, options.x_range is not None)
@@ -72,7 +72,12 @@ def gantt_runs(results: Mapping[str, Result], options: RunsOptions) -> go.Figure
     hows = [chosen_drawing(options.drawing, len(view.rectangles)) for view in views]
     figure = go.Figure()
     moved = [differences(rectangles[0], other) for other in rectangles[1:]]
-    colours = jointly(colour_strategy(options.colour_by), [each.jobs for each in rectangles])
+    colours = [
+        replace(classes, code=classes.code[view.position])
+        for classes, view in zip(
+            jointly(colour_strategy(options.colour_by), [each.jobs for each in rectangles]), views, strict=True
+        )
+    ]
     hovers = [
         _add_run(figure, view, None if place == 1 else moved[place - 2], place, name, classes, how, axis, options)
         for place, (name, view, classes, how) in enumerate(zip(runs, views, colours, hows, strict=True), start=1)
@@ -90,7 +95,8 @@ def gantt_runs(results: Mapping[str, Result], options: RunsOptions) -> go.Figure
         steps = [each for mean in means for each in carried_steps(*mean)]
         tables = compared([each.jobs for each in rectangles], moved)
         found = tool(views, hovers, axis, options.colour_by, steps, list(runs), tables)
-        return found | {"still": still(figure, [view.all_together() for view in views], found, axis)}
+        together = [view.all_together(each) for view, each in zip(views, colours, strict=True)]
+        return found | {"still": still(figure, together, found, axis)}
 
     carry(figure, page_data)
     return figure
@@ -169,7 +175,7 @@ def _add_run(
     options: RunsOptions,
 ) -> Hover | None:
     """Draw a run; ``moved`` are its differences to the first one, which has none."""
-    yaxis, classes = y_axis(place), replace(classes, code=classes.code[view.position])
+    yaxis = y_axis(place)
     if moved is None:
         hover = None if how == "raster" else hover_of(view, axis)
         draw_rows(figure, view, classes, how, axis, hover, yaxis=yaxis, labels=options.labels)

@@ -26,7 +26,12 @@ from analysis.gantt_chart.hover import Hover, hover_of
 from analysis.gantt_chart.rectangles import RectanglesInView
 from analysis.gantt_chart.traces import class_legend, colour_bar
 from analysis.tables.wording import plotly_text, shortened
+from cluster_sim.engine import latest
+from cluster_sim.records.reasons.chain import Predecessors
+from cluster_sim.records.result import Result
 
+MOST_CHAINED = 20_000
+"""Number of jobs up to which a page knows whom each waited for; ``explain --chain`` tells it for any number."""
 MOST_TOLD = 200_000
 """Number of jobs up to which hovers are made beforehand; for more jobs a page shows their row of the table."""
 _COLOURINGS = ("wait", "slowdown", "state", "user", "account", "group", "queue", "partition", "qos", "profile",
@@ -72,10 +77,11 @@ def tool(
                 "yaxis": f"y{place}" if place > 1 else "y",
                 "jobs": _jobs(table),
                 "hover": _hover_of(view, hover, table, axis),
+                "chains": _chains(view.run.result, row),
                 **_rows(view),
             }
-            for place, (view, table, hover, name) in enumerate(
-                zip(views, seen, hovers, names or [""] * len(views), strict=True), start=1
+            for place, (view, row, table, hover, name) in enumerate(
+                zip(views, rows, seen, hovers, names or [""] * len(views), strict=True), start=1
             )
         ],
         "fixed": False,
@@ -182,6 +188,42 @@ def _plain(values: np.ndarray) -> dict[str, Any]:
     return {"values": np.round(finite, places), "missing": missing}
 
 
+def _chains(result: Result, rows: np.ndarray) -> dict[str, Any] | None:
+    """Return whom the jobs of these rows waited for: steps, each of a job that got cores, and the step before it.
+
+    ``of`` is the last step of each job, or -1 if it did not wait for an end; ``row`` is a place in ``rows``, -1 outside
+    them. A page follows the steps back to ``since``, when the job began to wait: its blocking chain.
+    """
+    if not hasattr(result, "blocking_chain") or not 0 < len(rows) <= MOST_CHAINED:
+        return None
+    predecessors, place = Predecessors(result), np.full(len(result.jobs), -1)
+    place[rows] = np.arange(len(rows))
+    last = result.attempts.drop_duplicates("job_id", keep="last").set_index("job_id")
+    own = last.reindex(result.jobs["job_id"].iloc[rows])
+    times, since = (own[name].to_numpy(dtype=float) for name in ("allocation_time", "queue_time"))
+    waited = np.array([time > latest(queued) for time, queued in zip(times.tolist(), since.tolist(), strict=True)])
+    known: dict[tuple[int, float], int] = {}
+    steps: list[tuple[int, float, int, int]] = []
+    for row, time in zip(rows[waited].tolist(), times[waited].tolist(), strict=True):
+        key = (row, time)
+        while key not in known:
+            known[key] = len(steps)
+            before = predecessors.of(*key)
+            steps.append((int(place[key[0]]), key[1], len(steps) + 1 if before else -1, before.cores if before else 0))
+            if before is None:
+                break
+            key = (before.row, before.start)
+            if key in known:
+                steps[-1] = (*steps[-1][:2], known[key], before.cores)
+    if not any(cores for *_, cores in steps):
+        return None
+    own_row, start, before_step, cores = zip(*steps, strict=True)
+    of = np.full(len(rows), -1)
+    of[waited] = [known[key] for key in zip(rows[waited].tolist(), times[waited].tolist(), strict=True)]
+    columns = {"of": of, "row": np.array(own_row), "before": np.array(before_step), "cores": np.array(cores)}
+    return {"later": columns | {"start": np.round(start, 6), "since": np.round(np.nan_to_num(since), 6)}}
+
+
 def _rows(view: RectanglesInView) -> dict[str, Any]:
     """Return the rectangles by their cores, and the places of cores on the axis."""
     scale, shown, platform = view.run.scale, view.rectangles, view.run.result.platform
@@ -189,12 +231,18 @@ def _rows(view: RectanglesInView) -> dict[str, Any]:
     rectangles |= {name: np.round(shown[name].to_numpy(dtype=float), 6) for name in ("start", "end")}
     if "said" in shown:
         rectangles["said"] = shown["said"].to_numpy()
-    return {
+    cores = np.diff(scale.node_first_core)
+    found = {
         "rectangles": rectangles,
-        "edge": scale.node_edge.astype(float),
+        "edge": np.append(0.0, np.cumsum(cores if scale.unit == "core" else np.ones(len(cores)))) + scale.ends[0],
         "first": scale.node_first_core.astype(np.int64),
         "nodes": plotly_text(platform.node_names(), 18),
     }
+    if scale.group is not None:
+        names = plotly_text([group.name for group in scale.groups], 18)
+        rows = [{"name": name, "folded": group.folded} for name, group in zip(names, scale.groups, strict=True)]
+        found["groups"] = {"rows": rows, "of": scale.group.astype(np.int32), "law": scale.law}
+    return found
 
 
 def _hover(hover: Hover, jobs: pd.DataFrame, axis: TimeAxis) -> dict[str, Any]:

@@ -176,7 +176,7 @@ def _job_raster(view: RectanglesInView) -> go.Heatmap:
     scale, canvas, per_cell = view.run.scale, view.canvas, _rows_per_cell(view)
     rows = math.ceil(scale.height / per_cell)
     x = np.linspace(canvas.start, canvas.end, TIME_BINS + 1)
-    y = scale.node_edge[0] + per_cell * np.arange(rows + 1.0)
+    y = scale.ends[0] + per_cell * np.arange(rows + 1.0)
     share = busy_fraction(view.rectangles, x, y)
     # The last cell may reach beyond the last row.
     share[-1] *= per_cell / (scale.height - per_cell * (rows - 1))
@@ -198,7 +198,7 @@ def _job_raster(view: RectanglesInView) -> go.Heatmap:
             "yanchor": "top",
             "thickness": 14,
         },
-        hovertemplate=f"%{{z}} % busy<br>%{{x:,.8~g}} s, {scale.unit} %{{y:.0f}}<extra></extra>",
+        hovertemplate=f"%{{z}} % busy<br>%{{x:,.8~g}} s{'' if scale.groups else f', {scale.unit} %{{y:.0f}}'}<extra></extra>",
         name="busy share",
         meta=JOBS,
     )
@@ -300,6 +300,15 @@ def _job_labels(
             **(legends[place] | {"showlegend": False}),
         )
         for place, rows in _by_class(roomy, classes)
+    ]
+
+
+def use_traces(view: RectanglesInView, classes: ColourClasses) -> list[go.Scatter]:
+    """Return the use of the folded groups of nodes as areas, a trace per colour."""
+    use, legends = view.group_use(classes), _legends(classes, plotly_text(classes.names, MOST_OF_NAME))
+    return [
+        overlay_polygons(use[rows], classes.colours[place], meta=JOBS, **legends[place])
+        for place, rows in _by_class(use, classes)
     ]
 
 

@@ -11,6 +11,8 @@ function putAddress(tool) {
   if (tool.colouring) told.set("colour", tool.colourings[tool.colouring].name);
   if (tool.table.by) told.set("by", tool.table.by);
   if (tool.inView.checked) told.set("view", "only");
+  const { groups } = tool.run, turned = groups ? groups.rows.flatMap(({ folded }, place) => folded === groups.first[place] ? [] : [place + 1]) : [];
+  if (turned.length) told.set("turned", turned.join(","));  // groups that are folded otherwise than at first
   if (tool.text) told.set("text", tool.text);
   for (const [name, value] of Object.entries(tool.wanted)) told.set(name, value);
   const text = told.toString().replace(/%2C/g, ",");
@@ -35,6 +37,8 @@ async function followAddress(tool) {
   if (by && !isGroup) absent.push(`table by ${by}`);
   tool.wanted = Object.fromEntries([...told].filter(pair => pair[0] in tool.selects && isThere(pair)));
   for (const [name, select] of Object.entries(tool.selects)) select.value = tool.wanted[name] ?? "*";
+  const turned = (told.get("turned") || "").split(",").map(Number);
+  for (const { groups } of tool.runs) groups?.fold((_, place) => groups.first[place] !== turned.includes(place + 1));
   const job = told.get("job"), [start, end] = (told.get("t") || "").split(",").map(Number);
   for (const run of tool.runs) run.listed = run.keep(tool.wanted, tool.text, null);
   await tool.draw();

@@ -29,6 +29,11 @@ function ganttControls(tool) {
   tool.calmed = element("input", { type: "checkbox", name: "rests", checked: true });
   tool.calmed.addEventListener("change", () => { tool.calm = tool.calmed.checked; tool.draw(); });
   tool.said = element("output");
+  const { groups } = run, folding = ["fold", "unfold"].map((name, place) => {
+    const button = element("button", { type: "button", name, textContent: `${name} all` });
+    button.addEventListener("click", () => tool.fold(() => !place));
+    return button;
+  });
   const label = (text, control) => element("label", {}, `${text} `, control);
   const picture = format => {
     const button = element("button", { type: "button", textContent: format.toUpperCase(), title: "the chart as it is now, on white" });
@@ -38,7 +43,7 @@ function ganttControls(tool) {
   chart.before(tool.bar = element("div", { className: "controls" }, label("Find", tool.search),
     ...(tool.spans.length > 1 ? [label("Time", tool.spans)] : []),
     ...(tool.fixed ? [] : [label("Colour", tool.colours)]), ...Object.entries(tool.selects).map(([name, select]) => label(TITLES[name], select)),
-    ...(tool.time.unit === "calendar" ? [label("Nights and weekends", tool.calmed)] : []), picture("svg"), picture("png"), element("small", { textContent: KEYS })));
+    ...(tool.time.unit === "calendar" ? [label("Nights and weekends", tool.calmed)] : []), ...(groups && !tool.fixed ? folding : []), picture("svg"), picture("png"), element("small", { textContent: KEYS })));
   tool.aside = element("aside");
   tool.hint = element("div", { className: "hint", hidden: true });
   chart.after(element("div", { className: "controls" }, label("Table of", tool.groups),

@@ -13,7 +13,7 @@ const LENGTHS = ["wait_time", "run_time", "requested_time", "shift_s"];
 
 class Run {
   constructor(told, time) {
-    Object.assign(this, { name: told.name, yaxis: told.yaxis, at: told.at || 0, hover: told.hover, byJob: told.by_job, time });
+    Object.assign(this, { name: told.name, yaxis: told.yaxis, at: told.at || 0, hover: told.hover, chains: told.chains, byJob: told.by_job, time });
     this.count = told.jobs.count;
     this.texts = told.jobs.lazily;
     this.numbers = madeLater(Object.keys(told.jobs.later), name => {
@@ -24,7 +24,10 @@ class Run {
     this.nodes = told.nodes;
     this.edge = told.edge;
     this.firstCore = told.first;
-    this.rectangles = this.placed(told.rectangles);
+    this.groups = told.groups && new RowGroups(this, told.groups);
+    [this.low, this.high] = this.groups ? this.groups.placed() : [this.edge.slice(0, -1), this.edge.slice(1)];
+    this.spans = told.rectangles;
+    this.rectangles = this.placed(this.spans);
     this.kept = null;  // of each job whether the filters keep it; null: all
     this.known = {};
   }
@@ -45,7 +48,7 @@ class Run {
 
   place(core, node) {
     const begin = this.firstCore[node], share = (core - begin) / (this.firstCore[node + 1] - begin);
-    return this.edge[node] + share * (this.edge[node + 1] - this.edge[node]);
+    return this.low[node] + share * (this.high[node] - this.low[node]);
   }
 
   has(name) { return name in this.numbers || name in this.texts; }
@@ -122,6 +125,9 @@ class Run {
     return found.subarray(0, count);
   }
 
+  // Those of the places whose jobs have rows of their own, not folded.
+  unfolded(places) { return this.groups ? places.filter(i => !this.groups.isFolded(this.nodeOf[this.spans.first_core[i]])) : places; }
+
   // How many jobs rectangles belong to, without those that the filters leave out.
   jobsOf(places) {
     const seen = new Uint8Array(this.count), { owner } = this.rectangles;
@@ -150,6 +156,16 @@ class Run {
       if (all.owner[i] === row)
         found.push({ x0: all.start[i], x1: all.end[i], y0: all.low[i], y1: all.high[i], cores: all.cores[i] });
     return found.sort((a, b) => a.x0 - b.x0);
+  }
+
+  // The jobs for whose ends a job waited, one after the other, the earliest first: as Result.blocking_chain tells them.
+  chain(row) {
+    const { of, row: rows, before, cores, start, since } = this.chains?.later || {}, links = [];
+    for (let step = of?.[row] ?? -1; step >= 0 && start[step] > since[row] && before[step] >= 0 && rows[before[step]] >= 0; step = before[step]) {
+      const [from, to] = [start[before[step]], start[step]];
+      links.unshift({ row: rows[before[step]], start: from, end: to, cores: cores[step], ofWait: to - Math.max(from, since[row]) });
+    }
+    return links;
   }
 
   // The lines of a job's hover, each a list of [text, bold].
@@ -181,6 +197,7 @@ class Time {
 
 const short = value => (value >= 1e3 ? Math.round(value) : Number(value.toPrecision(3))).toLocaleString("en", { maximumFractionDigits: 6 });
 const countedJobs = count => `${short(count)} ${count === 1 ? "job" : "jobs"}`;
+const countedCores = count => `${short(count)} ${count === 1 ? "core" : "cores"}`;
 const coreTime = seconds => seconds < 360 ? `${short(seconds)} core-s` : `${short(seconds / 3600)} core h`;
 const joules = value => {
   const [size, unit] = [[3.6e9, "MWh"], [3.6e6, "kWh"], [1e3, "kJ"], [1, "J"]].find(([size]) => value >= size) || [1, "J"];

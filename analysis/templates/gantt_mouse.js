@@ -31,6 +31,8 @@ function listen(tool) {
   chart.addEventListener("click", event => {
     const at = event.target.closest(".nsewdrag") && under(tool, event);
     if (!at?.run || !pressed || Math.hypot(event.clientX - pressed[0], event.clientY - pressed[1]) > 4) return;
+    const group = tool.fixed || !at.run.groups ? -1 : at.run.groups.at(at.height);
+    if (group >= 0) return tool.fold((folded, place) => place === group ? !folded : folded);
     const i = at.run.hit(at.time, at.height);
     tool.choose(i < 0 ? null : at.run.id(at.run.rectangles.owner[i]));
   });
@@ -54,10 +56,11 @@ function under(tool, event) {
 function hover(tool, event) {
   GanttTool.used = tool;
   if (tool.fixed || event.buttons) return;
-  const at = !tool.busy && event.target.closest(".nsewdrag") && under(tool, event), i = at?.run ? at.run.hit(at.time, at.height) : -1;
-  tool.hint.hidden = i < 0;
-  if (i < 0) return;
-  tool.hint.replaceChildren(toldLines(at.run.lines(at.run.rectangles.owner[i], i)));
+  const at = !tool.busy && event.target.closest(".nsewdrag") && under(tool, event), group = at?.run?.groups ? at.run.groups.at(at.height) : -1;
+  const i = at?.run && group < 0 ? at.run.hit(at.time, at.height) : -1;
+  tool.hint.hidden = i < 0 && group < 0;
+  if (tool.hint.hidden) return;
+  tool.hint.replaceChildren(toldLines(group < 0 ? at.run.lines(at.run.rectangles.owner[i], i) : at.run.groups.told(group, at.time)));
   const left = Math.min(event.clientX + 14, innerWidth - tool.hint.offsetWidth - 8);
   const top = event.clientY + 16 + tool.hint.offsetHeight > innerHeight ? event.clientY - tool.hint.offsetHeight - 10 : event.clientY + 16;
   tool.hint.style.cssText = `left: ${left}px; top: ${top}px`;

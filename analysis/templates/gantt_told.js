@@ -1,6 +1,6 @@
 // Why a job, or a group of jobs, waited: what the run says, and who held the machine meanwhile.
 "use strict";
-const MOST_NAMED = 4;
+const MOST_NAMED = 4, MOST_LINKS = 8;
 const AMOUNTS = /\b\d[\d,.:]*(?: (?:d|h|min|s)\b)?(?: \d[\d:]*(?: (?:min|s)\b)?)?/g;
 
 // What is told of one job, as elements; job(row) makes a link to another.
@@ -15,8 +15,17 @@ function toldOfJob(run, row, by, job) {
     const rest = before.length > MOST_NAMED ? ` and ${before.length - MOST_NAMED} more` : "";
     told.push(element("p", {}, "It began when its cores became free, which until then were held by ", ...named, `${rest}.`));
   }
-  told.push(toldHolders(run, [row], by, "While it waited"));
+  told.push(toldChain(run, row, job), toldHolders(run, [row], by, "While it waited"));
   return told.filter(Boolean);
+}
+
+// The jobs that a job waited for, the last ones if there are many.
+function toldChain(run, row, job) {
+  const links = run.chain(row), shown = links.slice(-MOST_LINKS), all = links.reduce((sum, { ofWait }) => sum + ofWait, 0), wait = run.numbers.wait_time[row];
+  if (!links.length) return null;
+  const more = links.length > shown.length ? `, the last ${shown.length} of ${short(links.length)}` : "";
+  return element("div", {}, element("p", {}, `It waited for these jobs (outlined) to end, one after the other${more}; they took ${short(Math.round(100 * all / wait))} % of its wait:`),
+    element("ol", {}, ...shown.map(link => element("li", {}, job(link.row), `: ${countedCores(link.cores)}, ${lasting(link.ofWait)}`))));
 }
 
 // What is told of several.

@@ -70,6 +70,13 @@ class GanttTool extends GanttView {
     this.fill();
   }
 
+  // Fold and unfold groups of nodes, in all runs alike: (folded, place) -> folded.
+  fold(wanted) {
+    for (const { groups } of this.runs) groups?.fold(wanted);
+    putAddress(this);
+    return this.draw();
+  }
+
   filter(name, value) {
     if (value === null) delete this.wanted[name];
     else this.wanted[name] = value;

@@ -15,13 +15,13 @@ function jobTraces(run, colouring, codes, view, { paper, dim }, way, whole) {
     return how(run, classes, view, paper).map(trace => ({
       ...trace, yaxis: run.yaxis, xaxis: "x", meta: "jobs", hoverinfo: "skip", showlegend: false }));
   };
-  const seen = run.within(view);
+  const all = run.within(view), seen = run.unfolded(all);
   const how = way || (seen.length <= MOST_BARS ? asBars : seen.length <= MOST_OUTLINES ? asOutlines : asShades);
-  const rest = whole ? without(run.within(whole), seen) : [];
+  const rest = whole ? without(run.unfolded(run.within(whole)), seen) : [];
   const traces = rest.length ? drawn(rest, rest.length <= MOST_OUTLINES ? asOutlines : asShades, whole) : [];
-  traces.push(...drawn(seen, how, view));
+  traces.push(...drawn(seen, how, view), ...asUse(run, codes, colouring, view, dim));
   if (how !== asShades) traces.push({ ...idTexts(run, colouring, codes, view, seen), xaxis: whole ? IDS_AXIS : "x" });
-  return { traces, count: seen.length, jobs: run.jobsOf(seen), how: how.name };
+  return { traces, count: seen.length, jobs: run.jobsOf(all), how: how.name };
 }
 
 // Those of the places, which ascend, that are not among the others, which ascend, too.
@@ -155,12 +155,14 @@ function idTexts(run, colouring, codes, view, seen) {
   };
 }
 
-// Names of nodes that have room, of their cores where these have it, too.
+// Names of groups and of nodes that have room, of their cores where these have it, too.
 function rowTicks(run, view, names) {
-  const first = [], texts = [], px = view.height / (view.high - view.low);
-  const seen = run.nodes.map((_, node) => node).filter(node => run.edge[node + 1] > view.low && run.edge[node] < view.high);
-  const all = run.firstCore, rows = node => run.edge[node + 1] - run.edge[node];
-  if (seen.length && seen.every(node => px * rows(node) / (all[node + 1] - all[node]) >= 16 && all[node + 1] - all[node] > 1)) {
+  const first = [], texts = [], px = view.height / (view.high - view.low), all = run.firstCore;
+  for (const { name, low, high, folded } of run.groups?.rows || [])
+    if (high > view.low && low < view.high) { first.push((low + high) / 2); texts.push(`${folded ? "▸" : "▾"} ${name}`); }
+  const seen = run.nodes.map((_, node) => node).filter(node => run.high[node] > view.low && run.low[node] < view.high && !run.groups?.isFolded(node));
+  const rows = node => run.high[node] - run.low[node], counted = node => all[node + 1] - all[node];
+  if (seen.length && seen.every(node => px * rows(node) / counted(node) >= 16 && counted(node) > 1)) {
     for (const node of seen)
       for (let core = all[node]; core < all[node + 1]; core++) {
         first.push((run.place(core, node) + run.place(core + 1, node)) / 2);
@@ -168,10 +170,11 @@ function rowTicks(run, view, names) {
       }
     return { tickvals: first, ticktext: texts };
   }
-  const least = seen.length * 15 / Math.max(px * (run.edge[seen.at(-1) + 1] - run.edge[seen[0]]), 1);
+  const least = seen.length * 15 / Math.max(px * seen.reduce((sum, node) => sum + rows(node), 0), 1);
   const step = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 1e4, 2e4, 5e4].find(each => each >= least) || 1e5;
-  const named = seen.filter(node => node % step === 0);
-  return { tickvals: named.map(node => (run.edge[node] + run.edge[node + 1]) / 2), ticktext: named.map(node => names[node]) };
+  const middle = node => (run.low[node] + run.high[node]) / 2, isFree = node => first.every(each => px * Math.abs(each - middle(node)) >= 13);
+  const named = seen.filter(node => node % step === 0 && isFree(node));
+  return { tickvals: [...first, ...named.map(middle)], ticktext: [...texts, ...named.map(node => names[node])] };
 }
 
 function mixed(colour, other, share) {

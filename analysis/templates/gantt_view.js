@@ -1,7 +1,7 @@
 // The picture of a Gantt chart: what of its runs is in view, light or dark, drawn anew after every zoom.
 "use strict";
 const BESIDE_PX = 64, LETTER_PX = 6.8, ENTRY_LETTERS = 22;  // room beside the names of rows, of each letter, and for the legend
-const MOST_MARKS = 300, LEAST_REST_PX = 6;
+const CHAIN = "#d55e00", MOST_LINKED = 400, MOST_MARKS = 300, LEAST_REST_PX = 6;
 // On dark ground the steps of a scale go from dark to light: what is most stands out from the ground.
 const RAMP = ["#f4e61e", "#9ad83d", "#46bf70", "#21918c", "#2f6b8e", "#423f85", "#460b5e"];
 const SEEN_ON_DARK = { ...Object.fromEntries(RAMP.map((each, place) => [each, RAMP.at(-1 - place)])), "#d3dbe2": "#3a434b", "#4a4a4a": "#8a949d" };
@@ -35,11 +35,11 @@ class GanttView {
     this.differing = this.others.filter(trace => trace.meta === "differences").map(trace => [trace, { x: trace.x, y: trace.y, name: trace.name }]);
     this.layout = figure.layout;
     this.layout.margin.r = Math.max(this.layout.margin.r, 185);
-    const longest = Math.max(...this.runs.map(run => run.nodes.reduce((most, name) => Math.max(most, name.length), 0)));
+    const longest = Math.max(...this.runs.map(run => [...run.nodes, ...run.groups?.rows.map(({ name }) => `▸ ${name}`) || []].reduce((most, name) => Math.max(most, name.length), 0)));
     this.layout.margin.l = Math.max(this.layout.margin.l, BESIDE_PX + LETTER_PX * longest);
     this.ground(clusterSim.isDark());
     this.whole = structuredClone(this.layout.xaxis.range);
-    this.shapes = this.layout.shapes || [];
+    this.shapes = (this.layout.shapes || []).filter(({ name }) => name !== "groups");
   }
 
   // What colours everything has, on dark or on light ground.
@@ -106,7 +106,7 @@ class GanttView {
     }
     this.thin();
     this.refine();
-    const data = [...this.others];
+    const data = this.others.map(trace => this.fixed ? trace : this.runs.reduce((moved, { groups }) => groups ? groups.movedTrace(moved) : moved, trace));
     [...this.runs.entries()].reverse().forEach(([place, run]) => {
       const view = this.view(run);
       Object.assign(this.axis(run), { tickmode: "array", automargin: isNarrow(this.chart) }, rowTicks(run, view, isNarrow(this.chart) ? withoutPrefix(run.nodes) : run.nodes));
@@ -194,7 +194,7 @@ class GanttView {
     return this.zoom(start, end);
   }
 
-  allShapes() { return [...this.rests(), ...this.shapes, ...this.marks(), ...this.brush?.marks() || []]; }
+  allShapes() { return [...this.rests(), ...this.shapes, ...this.runs.flatMap(run => groupLines(run, this.layout.xaxis.linecolor)), ...this.links(), ...this.marks(), ...this.brush?.marks() || []]; }
 
   // Faint bands of nights (20:00 to 06:00) and weekends on the clocks of the machine, where they are wide enough to be seen.
   rests() {
@@ -207,6 +207,21 @@ class GanttView {
     }
     const look = { type: "rect", xref: "x", yref: "paper", y0: 0, y1: 1, layer: "below", line: { width: 0 }, fillcolor: this.ink, opacity: 0.05, name: "rest" };
     return bands.filter(([x0, x1]) => x1 > from && x0 < to).map(([x0, x1]) => ({ ...look, x0: Math.max(x0, from), x1: Math.min(x1, to) }));
+  }
+
+  // The chain of jobs that the chosen one waited for: their pieces, and a step from each to the next when that begins.
+  links(id = this.chosen) {
+    if (id === null) return [];
+    return this.runs.flatMap(run => {
+      const row = run.row(id), chain = row === undefined ? [] : run.chain(row), look = { xref: "x", yref: run.yaxis, name: "chain" };
+      const line = { color: CHAIN, width: 2.5 }, place = each => run.time.place(each), middle = boxes => (boxes[0].y0 + boxes.at(-1).y1) / 2;
+      const piece = ({ row, start, end }) => run.boxes(row).filter(box => box.x0 >= start - 1e-5 && box.x1 <= end + 1e-5).sort((a, b) => a.y0 - b.y0);
+      const pieces = chain.map(piece), next = [...pieces.slice(1), row === undefined ? [] : run.boxes(row)];
+      return pieces.flatMap((boxes, at) => [
+        ...boxes.map(box => ({ ...look, type: "rect", x0: place(box.x0), x1: place(box.x1), y0: box.y0, y1: box.y1, line })),
+        ...boxes.length && next[at].length ? [{ ...look, type: "line", x0: place(chain[at].end), x1: place(chain[at].end), y0: middle(boxes), y1: middle(next[at]), line: { ...line, dash: "dot" } }] : [],
+      ]);
+    }).slice(-MOST_LINKED);
   }
 
   // The chosen job: its pieces, lines from each to the next, and its wait.

@@ -160,7 +160,7 @@ def test_tasks_do_not_know_each_other() -> None:
             assert not (name in tasks and not name.startswith(f"{own}.")), f"{module} imports {name}"
 
 
-STAGES = (("rows",), ("rectangles",), ("hover", "traces", "overlays", "panels"), ("layout", "tool", "still"))
+STAGES = (("groups", "rows"), ("rectangles",), ("hover", "traces", "overlays", "panels"), ("layout", "tool", "still"))
 """How data flow in a Gantt chart: rows and pieces, rectangles, traces, page. The modules of a stage know those before them."""
 KNOWN_BY_PAGES = {"RectanglesInView", "busy_fraction"}
 """What the page knows of the rectangles, which it has for its own drawing."""

@@ -24,6 +24,8 @@ VIEWS = ("resources", "jobs", "steps")
     declared={
         "colour_by": {"flags": ("--colour-by", "--color-by"), "metavar": "NAME"},
         "rows": {},
+        "group_by": {"metavar": "NAME"},
+        "folded": {},
         "pattern_by": {"metavar": "COLUMN"},
         "panels": {"metavar": "A,B,..."},
         "time_unit": {},
