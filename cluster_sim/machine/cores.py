@@ -216,9 +216,14 @@ class Cores(Pool, BaseResource[Any, Release]):
         return True
 
     def _do_get(self, release: Release) -> bool:
-        """Give back what was granted; releasing it once more changes nothing, as in SimPy."""
+        """Give back what was granted; releasing it once more changes nothing, as in SimPy.
+
+        Raises PlacementError for what a job of the run holds: the run gives that back.
+        """
         allocation: Allocation = release.request  # type: ignore[assignment]
         if allocation.hold in self.allocations:
+            if allocation.tenant >= 0:
+                raise PlacementError(f"{allocation} is given back when the job ends: simulation.kill(job) ends it")
             self.give_back(allocation)
             for hear in self._hub.guest_left:
                 hear(allocation)

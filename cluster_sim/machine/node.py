@@ -13,6 +13,7 @@ from cluster_sim.errors import InputError, NodeStateError
 from cluster_sim.machine.guest_requests import Guests, Request, SharedCores
 from cluster_sim.platform.hardware import is_number, p_state_of, power_by_square
 from cluster_sim.platform.node_state import NodeState as NodeState
+from cluster_sim.read_only import shown
 
 if TYPE_CHECKING:
     from simpy.events import Event, Process
@@ -60,8 +61,8 @@ class MachineParts(Protocol):
         ...
 
 
-class Core:
-    """An identified slot of its processor: free, or held by a job or a guest."""
+class CoreView:
+    """An identified slot of its processor, as policies see it: free, or held by a job or a guest."""
 
     __slots__ = ("index", "processor")
 
@@ -75,17 +76,24 @@ class Core:
         return bool(self.processor.free_mask >> self.index & 1)
 
     @property
-    def user(self) -> Request | Allocation | None:
-        """Return what holds it: a guest's request or the allocation of a job; None if it is free."""
-        return self.processor.user_of(self.index)
-
-    @property
     def job(self) -> Job | None:
         """Return the job that holds it; None also where a guest does."""
         return self.processor.job_on(self.index)
 
     def __repr__(self) -> str:
         return f"<Core {self.processor.name}.core{self.index}: {self.job or 'free'}>"
+
+
+class Core(CoreView):
+    """A core of a processor's handle: it also tells by which request it is held."""
+
+    __slots__ = ()
+    processor: Processor
+
+    @property
+    def user(self) -> Request | Allocation | None:
+        """Return what holds it: a guest's request or the allocation of a job; None if it is free."""
+        return self.processor.user_of(self.index)
 
 
 class ProcessorView:
@@ -110,9 +118,9 @@ class ProcessorView:
         return self._machine.type_of[self.index]
 
     @property
-    def cores(self) -> list[Core]:
+    def cores(self) -> Sequence[CoreView]:
         """Return the processor's cores."""
-        return [Core(self, i) for i in range(self.type.cores)]
+        return [shown(CoreView(self, i)) for i in range(self.type.cores)]
 
     @property
     def busy_cores(self) -> int:
@@ -140,8 +148,7 @@ class ProcessorView:
         """Return which of its type's p-states it is in; None after :meth:`set_clock` to a clock of none of them."""
         return p_state_of(self.type, self._nominal)
 
-    def user_of(self, core: int) -> Request | Allocation | None:
-        """Return what holds a core of this processor: a guest's request or a job's allocation; None if it is free."""
+    def _user_of(self, core: int) -> Request | Allocation | None:
         number = self._machine.cores.first_core[self.index] + core
         for allocation in self._machine.cores.allocations.values():
             if any(first <= number <= last for first, last in self._machine.cores.core_ranges(allocation)):
@@ -150,7 +157,7 @@ class ProcessorView:
 
     def job_on(self, core: int) -> Job | None:
         """Return the job that holds a core of this processor; None also where a guest does."""
-        user = self.user_of(core)
+        user = self._user_of(core)
         return None if user is None else user.job
 
     def __repr__(self) -> str:
@@ -177,6 +184,15 @@ class Processor(ProcessorView, SharedCores):
     def node(self) -> Node:
         """Return the node it is in."""
         return self._machine.node(self.node_index)
+
+    @property
+    def cores(self) -> Sequence[Core]:
+        """Return the processor's cores."""
+        return [Core(self, i) for i in range(self.type.cores)]
+
+    def user_of(self, core: int) -> Request | Allocation | None:
+        """Return what holds a core of this processor: a guest's request or a job's allocation; None if it is free."""
+        return self._user_of(core)
 
     def request(self, cores: int = 1, owner: str = "guest", expected_s: float | None = None) -> Request:
         """Ask for some of its cores for a process that is not a job; see :meth:`Node.request`."""
@@ -237,7 +253,7 @@ class NodeView:
     @property
     def processors(self) -> Sequence[ProcessorView]:
         """Return the node's processors, in order."""
-        return [ProcessorView(self._machine, i) for i in self._machine.cores.processors_of(self.index)]
+        return [shown(ProcessorView(self._machine, i)) for i in self._machine.cores.processors_of(self.index)]
 
     @property
     def cores(self) -> int:

@@ -7,6 +7,7 @@ from operator import index
 from typing import TYPE_CHECKING, SupportsIndex
 
 from cluster_sim.errors import PlacementError
+from cluster_sim.read_only import closed
 
 if TYPE_CHECKING:
     import numpy as np
@@ -50,6 +51,7 @@ class Placement:
         except (TypeError, ValueError):
             raise _no_spans(spans) from None
         self.cores = cores  #: Cores on all nodes together.
+        self.__class__ = _CLOSED
 
     @classmethod
     def on(cls, cores: Mapping[int, int]) -> Placement:
@@ -66,6 +68,7 @@ class Placement:
         """Make a placement of spans that a search has found, of so many cores together: they need no check."""
         placement = cls.__new__(cls)
         placement.found_at, placement.spans, placement.cores = None, spans, cores
+        placement.__class__ = _CLOSED
         return placement
 
     @property
@@ -120,6 +123,9 @@ class Placement:
             for first, stop, taken in self.spans
         )
         return f"<Placement {', '.join(parts)}>"
+
+
+_CLOSED = closed(Placement)
 
 
 def _whole(number: SupportsIndex) -> int:

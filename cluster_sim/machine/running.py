@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from cluster_sim.read_only import closed
+
 if TYPE_CHECKING:
     from cluster_sim.machine.placement import Placement
     from cluster_sim.workload.jobs import Job
@@ -41,6 +43,7 @@ class Running:
         self.attempt = attempt  #: Its number among all attempts of the run: a job that begins anew is another one.
         self.memory_mb = memory_mb  #: What each of its tasks occupies, MB; 0 where nobody counts memory.
         self.has_ended = False  #: True from when it is to give these cores back in this instant.
+        self.__class__ = _CLOSED
 
     @property
     def expected_end(self) -> float:
@@ -49,3 +52,6 @@ class Running:
 
     def __repr__(self) -> str:
         return f"<Running {self.job.job_id} on {self.placement!r} since {self.start_time:g} s>"
+
+
+_CLOSED = closed(Running)

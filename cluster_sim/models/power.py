@@ -47,9 +47,10 @@ def watts(model: PowerModel, processor: ProcessorType, busy_cores: int) -> float
         raise _no_watts(model, processor, busy_cores, f"{shared} and {each} a core" if busy_cores else shared) from None
 
 
-def watts_by_cores(model: PowerModel, processor: ProcessorType) -> list[float]:
+def watts_by_cores(model: PowerModel, processor: ProcessorType) -> tuple[float, ...]:
     """Return total watts with 0, 1, … all cores busy. Raises InputError for some that cannot be."""
-    if type(model) is LinearPower:  # the usual one, in one go
+    kind = type(model)
+    if isinstance(model, LinearPower) and (kind.idle_watts, kind.shared_watts, kind.core_watts) == _LINEAR:  # in one go
         static, dynamic = model.shared_watts(processor, 1), model.core_watts(processor, 1)
         table = [float(static + busy * dynamic) for busy in range(processor.cores + 1)]
         table[0] = float(model.idle_watts(processor))
@@ -58,7 +59,7 @@ def watts_by_cores(model: PowerModel, processor: ProcessorType) -> list[float]:
     for busy, drawn in enumerate(table):
         if not 0.0 <= drawn < math.inf:
             raise _no_watts(model, processor, busy, drawn)
-    return table
+    return tuple(table)
 
 
 def _no_watts(model: PowerModel, processor: ProcessorType, busy: int, found: object) -> InputError:
@@ -89,6 +90,9 @@ class LinearPower:
     def core_watts(self, processor: ProcessorType, busy_cores: int) -> float:
         """Return the dynamic watts."""
         return processor.power.get("dynamic_w", 0.0)
+
+
+_LINEAR = LinearPower.idle_watts, LinearPower.shared_watts, LinearPower.core_watts
 
 
 @power_models.register("idle")

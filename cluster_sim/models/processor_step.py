@@ -12,15 +12,16 @@ an optimum all use them, in the same order of arithmetic, and so arrive at the s
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
-from functools import cache
-from typing import TypeVar
+from collections.abc import Callable, Iterable, Sequence
+from functools import cache, partial
+from typing import Any, TypeVar
 
 from cluster_sim.errors import InputError, counted
 from cluster_sim.models.contention import Contention, ContentionModel, contention_models
 from cluster_sim.models.power import Load, PowerModel, power_models, watts_by_cores
 from cluster_sim.platform.hardware import POWER_PARAMETERS, check_power_parameters, is_number
 from cluster_sim.platform.platform import Platform, ProcessorType
+from cluster_sim.read_only import closed, shown
 from cluster_sim.registry import describe
 from cluster_sim.workload.phases import Phase as Phase
 
@@ -216,7 +217,7 @@ class ProcessorModel:
     def __init__(self, kind: ProcessorType, contention: ContentionModel, power: PowerModel):
         self.kind = kind
         applied = contention.on(kind)
-        self.contention = _Checked(applied, kind, describe(contention)) if _is_of_a_user(applied) else applied
+        self.contention = _Checked(applied, kind, describe(contention)) if _is_of_a_user(applied) else shown(applied)
         self.power = power
         self._checks_watts = _is_of_a_user(power)
         self.follows_rates = bool(getattr(power, "follows_rates", False))
@@ -224,6 +225,7 @@ class ProcessorModel:
         self.watts = watts_by_cores(power, kind)
         #: What :func:`course_of` has said of groups, for forecasts to remember.
         self.courses: dict[tuple[tuple[int, float, float], ...], Course] = {}
+        self.__class__ = closed(ProcessorModel)
 
     def draw(self, loads: Sequence[Load]) -> tuple[float, list[float]]:
         """Return W with these task groups on it, for models that look at speeds: shared watts, and each group's own.
@@ -257,29 +259,18 @@ class ProcessorModels:
     def __init__(self, contention: ContentionModel, power: PowerModel):
         self.contention = contention
         self.power = power
-        self._checks_watts = _is_of_a_user(power)
-        self._made: dict[ProcessorType, ProcessorModel] = {}
-        self._watts: dict[ProcessorType, list[float]] = {}  # by themselves: not every run looks at contention
-
-    def of(self, kind: ProcessorType) -> ProcessorModel:
-        """Return the type with the models applied."""
-        model = self._made.get(kind)
-        if model is None:
-            model = self._made[kind] = ProcessorModel(kind, self.contention, self.power)
-        return model
-
-    def watts(self, kind: ProcessorType) -> list[float]:
-        """Return W of the type with 0, 1, … all of its cores busy; not to be written to."""
-        table = self._watts.get(kind)
-        if table is None:
-            table = self._watts[kind] = watts_by_cores(self.power, kind)
-        return table
+        #: Return a type with the models applied.
+        self.of: Callable[[ProcessorType], ProcessorModel] = cache(lambda kind: ProcessorModel(kind, contention, power))
+        #: Return W of a type with 0, 1, … all of its cores busy: by itself, as not every run looks at contention.
+        self.watts: Callable[[ProcessorType], tuple[float, ...]] = cache(partial(watts_by_cores, power))
+        self.__class__ = closed(ProcessorModels)
 
 
 @cache
 def _built_in_power_models() -> dict[object, str]:
     """Return the names of the built-in power models by their classes."""
-    return {power_models.factory(name): name for name in POWER_PARAMETERS}
+    factories: dict[str, Any] = {name: power_models.factory(name) for name in POWER_PARAMETERS}
+    return {kind: name for name, factory in factories.items() for kind in (factory, closed(factory))}
 
 
 def models_of(
@@ -299,4 +290,7 @@ def models_of(
         models.contention.on(kind)
         if not own_power:  # the platform has checked those of its own
             check_power_parameters(kind, _built_in_power_models().get(type(models.power), ""))
+    for model in (models.contention, models.power):
+        if not _is_of_a_user(model):  # a user's own may count, or remember
+            model.__class__ = closed(type(model))
     return models

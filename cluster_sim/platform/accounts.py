@@ -8,8 +8,10 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
+
+from cluster_sim.read_only import ReadOnlyDict
 
 Tres = Mapping[str, float]
 """Amounts of resources by name: ``cpu``, ``node``, ``mem`` in MB. A resource without an amount is not limited."""
@@ -34,6 +36,9 @@ class Association:
     max_tres: Tres = field(default_factory=dict, hash=False)  #: Of each job.
     max_wall_s: float = math.inf  #: Of each job.
 
+    def __post_init__(self) -> None:
+        _close_limits(self)
+
 
 @dataclass(frozen=True, slots=True)
 class QualityOfService:
@@ -55,6 +60,16 @@ class QualityOfService:
     max_tres_per_account: Tres = field(default_factory=dict, hash=False)
     max_tres: Tres = field(default_factory=dict, hash=False)  #: Of each job.
     max_wall_s: float = math.inf  #: Of each job.
+
+    def __post_init__(self) -> None:
+        _close_limits(self)
+
+
+def _close_limits(limits: Association | QualityOfService) -> None:
+    """Have the limits by resource only be read: schedulers see them."""
+    for each in fields(limits):
+        if isinstance(amounts := getattr(limits, each.name), Mapping):
+            object.__setattr__(limits, each.name, ReadOnlyDict(amounts))
 
 
 ROOT = Association("root", shares=0)
@@ -93,9 +108,9 @@ class Accounts:
         return replace(self, associations=tuple(renamed))
 
     @cached_property
-    def qos_by_name(self) -> dict[str, QualityOfService]:
+    def qos_by_name(self) -> ReadOnlyDict[QualityOfService]:
         """Return the qualities of service, by name."""
-        return {quality.name: quality for quality in self.qos}
+        return ReadOnlyDict((quality.name, quality) for quality in self.qos)
 
     def qos_of(self, asked: str, position: int) -> str:
         """Return what a job asks for, else the default of its association (-1: it has none), else ``normal``."""

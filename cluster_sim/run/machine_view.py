@@ -12,7 +12,7 @@ import numpy as np
 
 from cluster_sim.machine.node import NodeView
 from cluster_sim.platform.hardware import check_count
-from cluster_sim.read_only import ReadOnly
+from cluster_sim.read_only import closed, shown
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -50,6 +50,7 @@ class BudgetView:
 
     def __init__(self, machine: Machine):
         self._machine = machine
+        self.__class__ = closed(BudgetView)
 
     @property
     def refused(self) -> Mapping[int, Job]:
@@ -69,7 +70,7 @@ class BudgetView:
         return self._machine.budget.why_never(job)
 
 
-class MachineView(ReadOnly):
+class MachineView:
     """The nodes of a run, what is free on them and what they draw, as policies may see them. It is live.
 
     Arrays have one entry per node, in platform order; they cannot be written to, nor can nodes be told anything here.
@@ -137,15 +138,15 @@ class MachineView(ReadOnly):
         #: When nodes in transition should be on, or OFF, s, by node; one that takes longer stays.
         self.transition_ends: Mapping[int, float] = MappingProxyType(machine.nodes.transition_ends)
         cores, states = machine.cores, machine.nodes
-        free, used, capacity, demand = _read_only(cores.free, cores.memory.used, cores.memory.capacity, machine.demand)
+        free, used, capacity, demand, is_on, is_off, on, off, withheld = _read_only(
+            *(cores.free, cores.memory.used, cores.memory.capacity, machine.demand),
+            *(states.is_on, states.is_off, states.powered_on, states.powered_off, states.withheld),
+        )
         self.free_cores: npt.NDArray[np.int32] = free  #: Free cores of each node.
         self.memory_used: npt.NDArray[np.float64] = used  #: MB in use on each node.
         self.memory_capacity: npt.NDArray[np.float64] = capacity  #: MB that each node has; inf when not given.
         #: Memory bandwidth that the running tasks on each node ask for, MB/s.
         self.demand: npt.NDArray[np.float64] = demand
-        is_on, is_off, on, off, withheld = _read_only(
-            states.is_on, states.is_off, states.powered_on, states.powered_off, states.withheld
-        )
         #: Which nodes a scheduler can use at once: idle or computing, and not withheld.
         self.is_on: npt.NDArray[np.bool_] = is_on
         #: Which nodes are OFF, and would be booted for a job: not withheld.
@@ -156,7 +157,7 @@ class MachineView(ReadOnly):
         self.powered_off: npt.NDArray[np.bool_] = off
         #: Which nodes the power policy keeps from the scheduler.
         self.withheld: npt.NDArray[np.bool_] = withheld
-        self._close()
+        self.__class__ = closed(type(self))
 
     def node(self, index: int) -> NodeView:
         """Return a node, by its position in the platform, to look at. Decisions and ``simulation.node`` change it.
@@ -166,7 +167,7 @@ class MachineView(ReadOnly):
         view = self._nodes.get(index)
         if view is None:
             index = check_count("node", index, self.platform.node_count - 1, least=0)
-            view = self._nodes[index] = NodeView(self._machine, index)
+            view = self._nodes[index] = shown(NodeView(self._machine, index))
         return view
 
     def nodes(self) -> Iterator[NodeView]:

@@ -6,13 +6,12 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from cluster_sim.read_only import ReadOnlyList
+from cluster_sim.run.jobs.live_jobs import Spared
 
 if TYPE_CHECKING:
-    from cluster_sim.machine.allocation import Allocation
-    from cluster_sim.machine.guest_requests import Request
     from cluster_sim.machine.hub import Hub
     from cluster_sim.machine.running import Running
-    from cluster_sim.run.jobs.live_jobs import Spared, Suspended
+    from cluster_sim.run.jobs.live_jobs import Suspended
     from cluster_sim.workload.jobs import Job
 
 
@@ -35,7 +34,7 @@ class News:
         self.at_boundary: ReadOnlyList[Running] = ReadOnlyList()
         #: Who gave cores back since the power policy last reacted, and suspended jobs that left the memory of their nodes;
         #: empty if there is no power policy.
-        self.vacated: ReadOnlyList[Running | Request | Allocation | Suspended | Spared] = ReadOnlyList()
+        self.vacated: ReadOnlyList[Running | Suspended | Spared] = ReadOnlyList()
         #: How much of the first four this pass has seen; None: all.
         self.seen: tuple[int, int, int, int] | None = None
 
@@ -45,7 +44,7 @@ class News:
         hub.vacated.append(partial(list.append, self.ended))
         if for_power:
             hub.vacated.append(partial(list.append, self.vacated))
-            hub.guest_left.append(partial(list.append, self.vacated))
+            hub.guest_left.append(lambda held: list.append(self.vacated, Spared(held.placement)))
 
     def changes_jobs(self) -> None:
         """Note that this pass changes jobs that have begun: what that brings is news for the next one."""

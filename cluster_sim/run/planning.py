@@ -12,7 +12,7 @@ from cluster_sim.machine.free import Free
 from cluster_sim.machine.machine import Machine
 from cluster_sim.machine.placement import Placement
 from cluster_sim.machine.running import Running
-from cluster_sim.read_only import ReadOnly, ReadOnlyList
+from cluster_sim.read_only import ReadOnlyList, closed
 from cluster_sim.run.jobs.live_jobs import LiveJobs, Suspended
 from cluster_sim.run.news import News
 from cluster_sim.workload.jobs import Job
@@ -42,7 +42,7 @@ BY_HAND = About()
 """Of a view without a run."""
 
 
-class Planning(ReadOnly):
+class Planning:
     """What a policy plans with: the future as far as it is known, what a power cap allows, and jobs that change."""
 
     def __init__(
@@ -70,7 +70,7 @@ class Planning(ReadOnly):
         self.suspended_by_index: Mapping[int, Suspended] = MappingProxyType(live.suspended)
         #: Called before each pass of the scheduler, by what has to know what every pass brings: see :meth:`follow`.
         self.followers: ReadOnlyList[Callable[[], None]] = ReadOnlyList()
-        self._close()
+        self.__class__ = closed(type(self))
 
     def follow(self, follower: Callable[[], None]) -> None:
         """Have a function called before each pass of the scheduler."""

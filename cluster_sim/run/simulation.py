@@ -277,7 +277,11 @@ class Simulation:
             self.seed,
             self.quirks,
         )
-        self.view = self.clairvoyant_view() if traits.clairvoyant else self._plain_view()
+        self.view = (
+            self.clairvoyant_view()
+            if traits.clairvoyant
+            else View(machine, live, self.news, self.life.changes, self._about)
+        )
         self.power_view = self.view  #: What the power policy sees of the run: what the scheduler does, or more.
         if not traits.clairvoyant and self.power_policy is not None and self.power_policy.clairvoyant:
             self.power_view = self.clairvoyant_view()
@@ -312,9 +316,6 @@ class Simulation:
         """Let the policies serve this run, which begins or goes on. Raises InputError for one that serves another."""
         serve(self._policies, self, self._has_begun)
         self._has_begun = True
-
-    def _plain_view(self) -> View:
-        return View(self.machine, self.live_jobs, self.news, self.life.changes, self._about)
 
     def clairvoyant_view(self) -> ClairvoyantView:
         """Return a view that also knows how long jobs really run: for judges from outside, such as a reward."""

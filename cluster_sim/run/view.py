@@ -19,7 +19,7 @@ from cluster_sim.machine.placement import Placement
 from cluster_sim.machine.reason import FITS, Reason, lacking
 from cluster_sim.machine.running import Running
 from cluster_sim.models.processor_step import models_of
-from cluster_sim.read_only import ReadOnly, renew
+from cluster_sim.read_only import closed, renew
 from cluster_sim.run.decisions import Decision, Reject, Start, check_decision
 from cluster_sim.run.jobs.live_jobs import Held, LiveJobs, Suspended
 from cluster_sim.run.machine_view import MachineView, forwarded
@@ -46,7 +46,7 @@ MOVED = {
 """Part of the view in which a member stands that the manual once had in the view itself; the old name still works."""
 
 
-class View(ReadOnly):
+class View:
     """The state of a run as policies may see it. It is live: after ``yield Start(…)`` it shows the job running.
 
     Jobs appear with what was requested for them only; how long one really runs, a policy learns when it ends.
@@ -87,7 +87,7 @@ class View(ReadOnly):
         #: Pending and running jobs by their index, for those who look at them at every decision.
         self.pending_by_index: Mapping[int, Job] = MappingProxyType(live.pending)
         self.running_by_index: Mapping[int, Running] = MappingProxyType(live.running)
-        self._close()
+        self.__class__ = closed(type(self))
 
     def __getattr__(self, name: str) -> Any:
         """Return a member by its old name, with one warning. Raises AttributeError that says where another one is."""
@@ -199,7 +199,7 @@ class View(ReadOnly):
                 within,
             )
         if placement is not None:
-            placement.found_at = self._cores.version
+            object.__setattr__(placement, "found_at", self._cores.version)  # `renew`, without a call
         return placement
 
     def shortage(self, job: Job, memory: bool = False) -> Reason:

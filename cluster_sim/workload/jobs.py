@@ -7,6 +7,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, cast
 
 from cluster_sim.errors import InputError
+from cluster_sim.read_only import ReadOnlyDict
 from cluster_sim.spelling import Guess
 from cluster_sim.workload.speedup import time_ratio
 
@@ -224,9 +225,9 @@ REQUEST_COLUMNS = (
 """Columns of the workload that a scheduler may see: it does not see how much work a job really is."""
 
 
-def request_columns(columns: dict[str, npt.NDArray[Any]]) -> dict[str, npt.NDArray[np.generic]]:
+def request_columns(columns: dict[str, npt.NDArray[Any]]) -> ReadOnlyDict[npt.NDArray[np.generic]]:
     """Return the part of a workload's columns that schedulers may see."""
-    return {name: columns[name] for name in REQUEST_COLUMNS if name in columns}
+    return ReadOnlyDict((name, columns[name]) for name in REQUEST_COLUMNS if name in columns)
 
 
 def requests(table: pd.DataFrame) -> list[Job]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -13,16 +14,18 @@ from cluster_sim.workload.speedup import time_ratio
 class Work:
     """How much work each job of a workload really is: what schedulers do not get to see."""
 
+    in_phases: bool = property(attrgetter("_in_phases"), doc="Whether any job asks for memory now more, now less.")  # type: ignore[assignment]
+
     def __init__(self, columns: dict[str, Any], reference_ops_per_s: float):
         self._columns = columns
         self._reference = reference_ops_per_s
         self._only_recorded = bool(np.isnan(columns["operations"]).all()) and not columns["fixed_run_time"].any()
-        self.in_phases = bool((columns["phases"] != "").any())  #: Whether any job asks for memory now more, now less.
+        self._in_phases = bool((columns["phases"] != "").any())
         self._bind()
 
     def _bind(self) -> None:
         columns = self._columns
-        self._phases = columns["phases"] if self.in_phases else None
+        self._phases = columns["phases"] if self._in_phases else None
         self._comm_vol = columns["comm_vol"]
         self._operations = columns["operations"]
         self._recorded = columns["recorded_run_time"]
@@ -36,7 +39,7 @@ class Work:
         columns = self._columns
         given, fixed = columns["operations"][index] == columns["operations"][index], columns["fixed_run_time"][index]
         self._only_recorded = self._only_recorded and not given and not fixed
-        self.in_phases = self.in_phases or columns["phases"][index] != ""
+        self._in_phases = self._in_phases or columns["phases"][index] != ""
         self._bind()
 
     def seconds(self, index: int, ops_per_s: float) -> float:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from cluster_sim.engine import SAME_INSTANT, latest
 from cluster_sim.machine.running import Running
+from cluster_sim.read_only import renew
 from cluster_sim.run.view import View
 
 if TYPE_CHECKING:
@@ -85,7 +86,7 @@ class Timeline:
         """Enter a job that has been started."""
         job = running.job
         if job.requested_time == 0.0 and not running.extended_by:
-            running.extended_by = SHORTEST_S  # it is there, and has to be counted
+            renew(running, extended_by=SHORTEST_S)  # it is there, and has to be counted
         end = running.expected_end
         if end <= running.expected_start * SAME_INSTANT:
             end = ending_after(running.expected_start, end)  # however little it requested
@@ -233,7 +234,7 @@ def put_off(running: Running, now: float) -> None:
         total += step
         if asked + total > latest(now):
             break
-    running.extended_by = total
+    renew(running, extended_by=total)
 
 
 def indispensable(taken: list[Running], fits: Callable[[list[Running]], bool]) -> list[Running]:

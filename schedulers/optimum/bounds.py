@@ -6,6 +6,7 @@ cores that stay idle are what lies between it and the optimum.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -89,7 +90,7 @@ class LowerBounds:
         return end, position.energy + self._floor * (end - now) + above_floor
 
 
-def decomposed(table: list[float]) -> tuple[float, float, float]:
+def decomposed(table: Sequence[float]) -> tuple[float, float, float]:
     """Return (floor, static, dynamic): floor + static·[b ≥ 1] + dynamic·b is never more than ``table[b]`` W."""
     floor = min(table)
     dynamic = max(0.0, min((b - a for a, b in pairwise(table[1:])), default=0.0))

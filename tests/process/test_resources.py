@@ -12,7 +12,7 @@ from simpy.resources.base import BaseResource
 
 from cluster_sim import Platform, ProcessorType, Simulation, Workload
 from cluster_sim.engine import Environment
-from cluster_sim.errors import NodeStateError
+from cluster_sim.errors import NodeStateError, PlacementError
 from cluster_sim.machine.memory_channel import MemoryChannel
 from cluster_sim.machine.node import Processor
 from cluster_sim.machine.placement import Placement
@@ -293,10 +293,12 @@ def test_a_job_has_one_allocation_on_all_its_processors() -> None:
     assert wide.processed
     simulation.env.run(30)
     assert (cores.users, cores.count) == ([wide], 6)
-    released = cores.release(wide)
-    assert released.triggered
+    with pytest.raises(PlacementError, match=r"Allocation of job 0.*given back when the job ends: simulation\.kill"):
+        cores.release(wide)
+    assert (cores.users, cores.count) == ([wide], 6)
+    simulation.env.run(60)
     assert (cores.users, cores.count) == ([], 0)
-    assert cores.release(wide).triggered  # once more changes nothing
+    assert cores.release(wide).triggered  # of what is given back it changes nothing, as in SimPy
     assert cores.count == 0
 
 

@@ -6,24 +6,30 @@ import inspect
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
+from enum import Enum
 from functools import partial
 from itertools import cycle, islice
 from typing import Any
 
 import numpy as np
 import pytest
+from simpy.events import Event
 
-from cluster_sim import AdvanceReservation, Platform, Simulation, View, Workload
-from cluster_sim.errors import ModelWarning, SimulationError
+from cluster_sim import AdvanceReservation, Platform, Result, Simulation, View, Workload
+from cluster_sim.errors import InputError, ModelWarning, SimulationError
+from cluster_sim.machine.free import Free
 from cluster_sim.platform import Cluster, NodeGroup, NodeType, PowerTransitions, ProcessorType
-from cluster_sim.run.decisions import Decision, LimitPower, Start
+from cluster_sim.platform.accounts import ROOT, Accounts, Association
+from cluster_sim.run.decisions import LimitPower, Start
 from cluster_sim.run.view import MOVED, _tell_new_name
-from schedulers import AlwaysOn, EasyBackfilling, Fcfs
+from cluster_sim.spelling import Guess
+from schedulers import AlwaysOn, EasyBackfilling, Fcfs, IdleTimeout, make_power_policy, make_scheduler
 
 PLATFORM = Platform.homogeneous(2, 4)
 ARRAYS = (
     "free_cores usable_cores memory_used memory_capacity demand is_on is_off powered_on powered_off withheld".split()
 )
+REFUSALS = AttributeError, TypeError, InputError
 SWITCHES = "switch_off switch_on fail repair request set_p_state ready".split()
 
 
@@ -100,25 +106,24 @@ def test_every_old_name_is_told_once(name: str) -> None:
 # ---------------------------------------------------------------------- whatever a policy tries
 
 
-class Vandal(EasyBackfilling):
-    """Tries to set, and to change, all that it is shown in every pass; then it decides as EASY does."""
+class Vandal:
+    """Has a policy try to set, and to change, all that it is shown, before it decides as it would."""
 
-    clairvoyant = True
-
-    def __init__(self, tries: bool):
-        super().__init__()
-        self._tries = tries
+    def __init__(self, policy: Any, decide: str):
         self.members = set[str]()
         self.shown = set[str]()
+        self.kinds = set[str]()  # of objects whose attributes it has tried to set
+        self._decide = getattr(policy, decide)
+        setattr(policy, decide, self.decide)
 
-    def schedule(self, view: View) -> Iterator[Decision]:
+    def decide(self, view: View) -> Any:
         """Leave nothing untried, then hold a pass."""
-        for part in (view, view.machine, view.planning) if self._tries else ():
+        for part in (view, view.machine, view.planning):
             for name in dir(part):
                 if not name.startswith("_") and not isinstance(inspect.getattr_static(part, name), classmethod):
                     self.members.add(name)
                     self._try(view, part, name)
-        yield from super().schedule(view)
+        return self._decide(view)
 
     def _try(self, view: View, part: Any, name: str) -> None:
         for change in (partial(setattr, part, name, None), partial(delattr, part, name)):
@@ -130,6 +135,7 @@ class Vandal(EasyBackfilling):
                 before = _copied(read())
                 _spoil(read())
                 assert _same(_copied(read()), before), name
+                self.kinds |= _set_all(read())
                 self.shown.add(name)
 
     def _calls(self, view: View, member: Callable[..., Any]) -> list[Callable[[], Any]]:
@@ -179,6 +185,39 @@ def _spoil(value: Any) -> None:
             way()
 
 
+def _set_all(value: Any) -> set[str]:
+    """Try to set every public attribute of all objects that can be reached from one; return what kinds these are.
+
+    Neither a copy to try things out with nor a generator is meant to stay as it is.
+    """
+    waiting, known, kinds = [value], dict[int, Any](), set[str]()
+    while waiting:
+        thing = waiting.pop()
+        if id(thing) in known or isinstance(thing, (Free, np.random.Generator)):
+            continue
+        known[id(thing)] = thing  # also so that no other gets its id
+        if isinstance(thing, Mapping):
+            waiting += [*islice(thing, 9), *islice(thing.values(), 9)]
+        elif isinstance(thing, (tuple, list, set, frozenset)):
+            waiting += islice(thing, 9)
+        if not type(thing).__module__.startswith("cluster_sim") or isinstance(thing, Enum):
+            continue
+        kinds.add(type(thing).__name__)
+        for name in dir(thing):
+            member = inspect.getattr_static(thing, name)
+            if name.startswith("_") or callable(member) or isinstance(member, (classmethod, Guess)):
+                continue
+            for change in (partial(setattr, thing, name, None), partial(delattr, thing, name)):
+                with suppress(*REFUSALS):
+                    change()
+                    raise AssertionError(f"{type(thing).__name__}.{name} is not read-only")
+            before = _copied(getattr(thing, name))
+            _spoil(getattr(thing, name))
+            assert _same(_copied(getattr(thing, name)), before), f"{type(thing).__name__}.{name}"
+            waiting.append(getattr(thing, name))
+    return kinds
+
+
 def _copied(value: Any) -> Any:
     if isinstance(value, np.ndarray):
         return value.copy()
@@ -192,7 +231,7 @@ def _same(one: Any, other: Any) -> bool:
         return np.array_equal(one, other, equal_nan=one.dtype.kind == "f")
     if isinstance(one, list):
         return len(one) == len(other) and all(map(_same, one, other))
-    return type(one) is type(other) and (one == other or not isinstance(one, (int, float, str, dict)))
+    return type(one) is type(other) and (one == other or one != one or not isinstance(one, (int, float, str, dict)))
 
 
 def test_no_policy_changes_a_run_by_what_it_is_shown() -> None:
@@ -205,11 +244,58 @@ def test_no_policy_changes_a_run_by_what_it_is_shown() -> None:
     workload = {"submit_time": times, "requested_cores": cores, "recorded_run_time": seconds, "requested_time": seconds}
     wishes = {"memory": [300.0] * len(rows), "reservation": ["", "", "", "", "r", ""]}
     window = AdvanceReservation("r", 0.0, 60.0, [2])
-    vandal, results = Vandal(tries=True), []
-    for scheduler in (vandal, Vandal(tries=False)):
-        jobs = Workload({**workload, **wishes})
-        results.append(Simulation(platform, jobs, scheduler, power="timeout:3", reservations=[window]).run())
-    changed, plain = results
+    vandals = list[Vandal]()
+
+    def run(tries: bool) -> Result:
+        scheduler, power = EasyBackfilling(), IdleTimeout(3.0)
+        scheduler.clairvoyant = True  # type: ignore[misc]  # of this one
+        if tries:
+            vandals[:] = Vandal(scheduler, "schedule"), Vandal(power, "react")
+        return Simulation(platform, Workload({**workload, **wishes}), scheduler, power, reservations=[window]).run()
+
+    changed, plain = run(tries=True), run(tries=False)
     assert changed.jobs.equals(plain.jobs)
     assert changed.summary().equals(plain.summary())
-    assert vandal.members - vandal.shown == {"apply", "follow"}, "what the others take is to be told above"
+    for vandal in vandals:
+        assert vandal.members - vandal.shown == {"apply", "follow"}, "what the others take is to be told above"
+        assert {
+            "Running",
+            "Placement",
+            "Job",
+            "NodeView",
+            "ProcessorView",
+            "CoreView",
+            "ProcessorModels",
+        } < vandal.kinds
+
+
+def test_no_policy_changes_a_run_with_models_a_cap_and_accounts() -> None:
+    """Objects that are there only if a run has a power cap, other models, accounts, guests, or suspended jobs."""
+    kind = ProcessorType("p", 4, 1.0, power={"static_w": 9.0, "dynamic_w": 5.0}, contention={"bandwidth": 3000.0})
+    platform = Platform((Cluster("c", (NodeGroup(NodeType("node", (kind,)), 2),)),), contention_model="roofline")
+    rows = [(0.0, 8, 50.0, 0), (1.0, 2, 5.0, 5), (2.0, 2, 5.0, 0), (3.0, 4, 9.0, 9)]
+    times, cores, seconds, priority = (list(column) for column in zip(*rows, strict=True))
+    columns = {"submit_time": times, "requested_cores": cores, "recorded_run_time": seconds, "requested_time": seconds}
+    columns |= {"priority": priority, "mem_vol": [60_000.0] * len(rows), "user": ["ann"] * len(rows)}
+
+    def guest(sim: Simulation) -> Iterator[Event]:
+        yield sim.env.timeout(70.0)
+        with sim.node(1).request(2, expected_s=3.0) as held:
+            yield held
+            yield sim.env.timeout(3.0)
+
+    def run(tries: bool) -> tuple[Result, set[str]]:
+        scheduler, power = make_scheduler("preemptive:mode=suspend"), make_power_policy("power-cap:90")
+        kinds = set[str]()
+        vandals = [Vandal(scheduler, "schedule"), Vandal(power, "react")] if tries else []
+        accounts = Accounts((ROOT, Association("a", parent="root"), Association("a", user="ann")))
+        models = {"power_model": "stall-aware:stalled=0.5"}
+        sim = Simulation(platform, Workload(columns), scheduler, power, accounts=accounts, processes=[guest], **models)
+        result = sim.run()
+        return result, kinds.union(*(vandal.kinds for vandal in vandals))
+
+    (changed, kinds), (plain, _) = run(tries=True), run(tries=False)
+    assert changed.jobs.equals(plain.jobs)
+    assert changed.summary().equals(plain.summary())
+    shown = {"RooflineContention", "StallAwarePower", "BudgetView", "Accounts", "Association", "Suspended", "Spared"}
+    assert shown < kinds, shown - kinds

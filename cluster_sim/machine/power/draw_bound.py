@@ -39,9 +39,9 @@ class DrawBound:
 
     def __init__(self, machine: MachineParts, clocks: JobClocks, holders: Iterable[Holder] = ()):
         self._machine = machine
+        self._table = machine.models.watts
         self._clocks = clocks
         self._booting = list(holders)  # of them, those that wait for their nodes
-        self._tables: dict[ProcessorType, list[float]] = {}
 
     def start(self, holder: Holder) -> None:
         """Count in a job that has been allocated its cores."""
@@ -130,9 +130,3 @@ class DrawBound:
             chosen = before.in_p_state(self._clocks.chosen[processor])
             most = max(most, self._table(before)[0], self._table(chosen)[busy])
         return most
-
-    def _table(self, kind: ProcessorType) -> list[float]:
-        table = self._tables.get(kind)
-        if table is None:
-            table = self._tables[kind] = self._machine.power.table(kind)
-        return table

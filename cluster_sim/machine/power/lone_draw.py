@@ -23,7 +23,7 @@ class LoneDraw:
     for a wider one it is a bound from below: every core is counted at the least that a core costs on its node.
     """
 
-    def __init__(self, machine: MachineParts, table: Callable[[ProcessorType], list[float]]):
+    def __init__(self, machine: MachineParts, table: Callable[[ProcessorType], tuple[float, ...]]):
         self._machine = machine
         self._table = table
         self._made_for = (-1, -1)

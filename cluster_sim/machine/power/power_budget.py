@@ -143,7 +143,7 @@ class PowerBudget(DrawBound, Budget):
                 raise InputError("power cap", f"at least the {self._bound({}):g} W {self._of_what}", self.limit_w)
             self.slow_down(steps)
 
-        def least_table(kind: ProcessorType) -> list[float]:
+        def least_table(kind: ProcessorType) -> tuple[float, ...]:
             """Return W for 0, 1, … cores busy in the p-state that draws least at full load."""
             return self._table(kind.in_p_state(self._ladder(kind)[-1]) if kind.p_states else kind)
 

@@ -57,9 +57,9 @@ class PowerMeter:
         self._ledger = ledger
         platform = cores.platform
         # By number, not by looking types up: hashing one for each of 100,000 processors takes longer than all the rest.
-        tables = [self.table(kind) for kind in platform.processor_types]
+        tables = [models.watts(kind) for kind in platform.processor_types]
         self.type_of = type_of
-        self.table_of: list[list[float]] = [tables[i] for i in platform.type_of_processor.tolist()]
+        self.table_of: list[tuple[float, ...]] = [tables[i] for i in platform.type_of_processor.tolist()]
         self._none_busy = array("i", [0]) * platform.processor_count
         self.busy = self._none_busy[:]  #: Busy cores of each processor.
         self._draws_w = [0.0] * platform.node_count  # what each node draws when not on
@@ -85,10 +85,6 @@ class PowerMeter:
             loaded, idle = map(itemgetter(-1), self.table_of), map(itemgetter(0), self.table_of)
             self._loading_watts = [0.0, *np.cumsum(list(map(sub, loaded, idle))).tolist()]
         return self._loading_watts
-
-    def table(self, kind: ProcessorType) -> list[float]:
-        """Return watts of a processor for 0, 1, … all of its cores busy."""
-        return self._models.watts(kind)
 
     # ------------------------------------------------------------------ watts and energy
 
@@ -157,7 +153,7 @@ class PowerMeter:
 
     def max_watts(self, kind: ProcessorType) -> float:
         """Return what a processor of that type draws with all its cores busy."""
-        return self.table(kind)[-1]
+        return self._models.watts(kind)[-1]
 
     def is_unused(self, processor: int) -> bool:
         """Return whether a processor has never run a task and so draws nothing (a quirk)."""
@@ -191,7 +187,7 @@ class PowerMeter:
         """Have a processor draw what ``kind`` does from now on."""
         before = self.table_of[processor]
         busy = self.busy[processor]
-        self.type_of[processor], self.table_of[processor] = kind, self.table(kind)
+        self.type_of[processor], self.table_of[processor] = kind, self._models.watts(kind)
         self._loading_watts = None
         if (
             self._nodes.powered_on[self._cores.node_of(processor)]

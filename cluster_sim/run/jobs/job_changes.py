@@ -13,6 +13,7 @@ from cluster_sim.errors import InputError, PlacementError
 from cluster_sim.machine.course import WHOLE, Course, CourseProgress, StagedCourse
 from cluster_sim.machine.placement import Placement
 from cluster_sim.machine.running import Running
+from cluster_sim.read_only import renew
 from cluster_sim.run.jobs.attempt import REPLANNED, STOPPED, Attempt, Kill
 from cluster_sim.run.jobs.attempts import AttemptEnd, Attempts
 from cluster_sim.run.jobs.live_jobs import LiveJobs, Spared, Suspended
@@ -104,7 +105,8 @@ class JobChanges:
             self._take(attempt, decision)
             return
         running = attempt.running
-        running.limit_s = min(running.limit_s, self._env.now + decision.grace_s - running.expected_start)
+        limit = min(running.limit_s, self._env.now + decision.grace_s - running.expected_start)
+        renew(running, limit_s=limit)
         list.append(self._news.ended, running)
         list.append(self._news.resumed, running)
         since = running.allocation_time
@@ -144,7 +146,7 @@ class JobChanges:
         else:
             self._executor.cut_short(attempt, course)
         self._count_time(course, running)
-        running.has_ended = True
+        renew(running, has_ended=True)
         self._attempts.suspended.add(running.attempt)
         self._attempts.suspensions += 1
         p_state = self.p_state_of(job)
@@ -412,15 +414,14 @@ class JobChanges:
         machine.power.load(allocation)
         # Policies see the job go on, with these cores, as another object.
         other = Running(running.job, placement, self._env.now, running.attempt, running.memory_mb)
-        other.allocation_time = running.allocation_time
-        running.has_ended = True
+        renew(other, allocation_time=running.allocation_time, limit_s=course.time_left(running.job, placement.cores))
+        renew(running, has_ended=True)
         attempt.running, attempt.whole_s = other, None
         self._live.running[running.job.index] = other
         list.append(self._news.ended, running)
         if self._rules.has_power_policy:
             list.append(self._news.vacated, running)
         list.append(self._news.resumed, other)
-        other.limit_s = course.time_left(running.job, placement.cores)
         course.reconfigure()
         self._life.limit(attempt)
 

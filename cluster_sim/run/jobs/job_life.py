@@ -14,6 +14,7 @@ from cluster_sim.errors import InputError, PlacementError, SimulationError
 from cluster_sim.machine.allocation import Allocation
 from cluster_sim.machine.course import WHOLE, Course, StagedCourse
 from cluster_sim.machine.running import Running
+from cluster_sim.read_only import renew
 from cluster_sim.registry import describe
 from cluster_sim.run.jobs.attempt import Attempt, AttemptSteps, Kill
 from cluster_sim.run.jobs.attempts import STATES, AttemptEnd, Attempts, Stopped
@@ -136,15 +137,14 @@ class JobLife(AttemptSteps):
                 raise
         running = self.live.running[job.index] = Running(job, placement, self._env.now, number, memory)
         if course is not WHOLE:
-            running.limit_s = course.time_left(job, placement.cores)
+            renew(running, limit_s=course.time_left(job, placement.cores))
             if restarts:
                 course.restart()
         if slower:
             budget.slow_down(slower)  # not before nothing can be refused any more
         are_ready = machine.nodes.all_on or machine.nodes.has_ready_nodes(placement)
         if not are_ready:
-            running.start_time = inf
-            running.expected_start = self._env.now + machine.nodes.boot_time(placement)
+            renew(running, start_time=inf, expected_start=self._env.now + machine.nodes.boot_time(placement))
         attempt = Attempt(self._env, self, running, allocation, course, are_ready)
         self.live.holders[job.index] = attempt
         if budget.is_set:
@@ -164,7 +164,8 @@ class JobLife(AttemptSteps):
         running, now = attempt.running, self._env.now
         if self._decision_log is not None and running.start_time == inf:
             self._decision_log.booted(now, running.job.index, now > latest(running.expected_start))
-        running.start_time = running.expected_start = now
+        if running.start_time != now:
+            renew(running, start_time=now, expected_start=now)
         if self.job_clocks.chosen:
             self.job_clocks.begin(running.job)
         self.machine.power.load(attempt.allocation)
@@ -222,7 +223,7 @@ class JobLife(AttemptSteps):
     def end(self, attempt: Attempt, kill: Kill | None = None) -> None:
         """End a job: its work is done, or it has been killed."""
         job, course = attempt.job, attempt.course
-        attempt.running.has_ended = True
+        object.__setattr__(attempt.running, "has_ended", True)  # `renew`, without a call
         if kill is not None:
             if isinstance(course, StagedCourse):
                 self.executor.cut_short(attempt, course)
@@ -337,7 +338,7 @@ class JobLife(AttemptSteps):
 
     def _interrupt(self, attempt: Attempt, kill: Kill) -> None:
         if not attempt.running.has_ended:
-            attempt.running.has_ended = True  # a second kill in the same instant finds it so
+            renew(attempt.running, has_ended=True)  # a second kill in the same instant finds it so
             attempt.interrupt(kill)
 
     def _kill_jobs_on(self, node: int, reason: str) -> int:

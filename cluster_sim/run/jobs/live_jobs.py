@@ -33,7 +33,7 @@ class Suspended:
 
 @dataclass(frozen=True, slots=True)
 class Spared:
-    """Cores that were held for a job's next part, and that it will not have."""
+    """Cores that a guest has given back, or that were held for a job's next part, which it will not have."""
 
     placement: Placement
 

@@ -60,7 +60,7 @@ class Precedence:
         for row, before, think in follows(table) if workload.think_times else ():
             self._followers.setdefault(before, []).append((row, think))
             self.submit_time[row] = NAN
-        columns["submit_time"] = self.submit_time
+        dict.__setitem__(columns, "submit_time", self.submit_time)  # for others it is read-only
         #: Jobs, by position, that are submitted from here and not at a time of their own.
         self.following = frozenset(row for rows in self._followers.values() for row, _ in rows)
         self.waiting = self.following | self._awaited.keys()  #: Jobs, by position, that wait for others at first.

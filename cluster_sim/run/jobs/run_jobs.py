@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cluster_sim.errors import InputError
+from cluster_sim.read_only import ReadOnlyDict
 from cluster_sim.workload.job_table import checked_columns, label_names, read_only
 from cluster_sim.workload.jobs import REQUEST_COLUMNS, Job
 
@@ -27,7 +28,7 @@ class RunJobs:
 
     def __init__(self, workload: Workload):
         self.columns: dict[str, npt.NDArray[Any]] = dict(workload.columns)
-        self.requests: dict[str, npt.NDArray[Any]] = dict(workload.request_columns)
+        self.requests: ReadOnlyDict[npt.NDArray[Any]] = ReadOnlyDict(workload.request_columns)  #: Jobs refer to it.
         self.count = len(workload)  #: How many there are.
         self._room: dict[str, npt.NDArray[Any]] = {}  # the arrays, with space for more, once there are added jobs
         self._index_of: dict[str, int] = {}  # of the first so many jobs by their ids; made when asked for
@@ -81,12 +82,13 @@ class RunJobs:
             column, added = _alike(self._room[name], columns[name])
             self._room[name] = column
             column[count] = added[0]
-            shown = self.requests.get(name)
+            shown, rows = self.requests.get(name), column[: self.count]
+            rows.flags.writeable = False
             if shown is self.columns[name]:
-                self.requests[name] = column[: self.count]
+                dict.__setitem__(self.requests, name, rows)
             elif shown is not None:  # submission times that are found while the run goes on
-                self.requests[name] = np.append(shown, columns[name])
-            self.columns[name] = column[: self.count]
+                dict.__setitem__(self.requests, name, np.append(shown, columns[name]))
+            self.columns[name] = rows
         return self.job(self.count - 1)
 
 

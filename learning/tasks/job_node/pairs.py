@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cluster_sim.machine.placement import Placement
+from cluster_sim.read_only import renew
 from cluster_sim.run.view import View
 from cluster_sim.workload.jobs import Job
 from learning.tasks.occupancy import Asked
@@ -75,7 +76,7 @@ class Pairs:
         placement = self._placements.get((row, node))
         if placement is None:
             placement = Placement(((node, node + 1, job.requested_cores),))
-            placement.found_at = self._version
+            renew(placement, found_at=self._version)
         return job, placement
 
 
