@@ -49,14 +49,15 @@ def limited(seconds: float) -> Iterator[None]:
 @click.option("--seed", default=0, show_default=True, help="Seed of the first; the next has the next.")
 @click.option("--model", is_flag=True, help="Also 2,000 jobs of the Lublin model on 64 nodes of 16 cores, under EASY.")
 @click.option("--explain/--no-explain", default=True, help="Runs that keep a log of decisions.")
+@click.option("--gpus", is_flag=True, help="Nodes have GPUs, other counted units and licences, and jobs ask for them.")
 @click.option("--each", default=20.0, show_default=True, help="CPU seconds after which a run is left out.")
-def main(runs: int, seed: int, model: bool, explain: bool, each: float) -> None:
+def main(runs: int, seed: int, model: bool, explain: bool, gpus: bool, each: float) -> None:
     """Count the reasons that were checked, and print those that are not true."""
     began, counts, wrong, made, left_out = time.perf_counter(), Counter[str](), list[str](), 0, list[int]()
     while made < runs:
         try:
             with limited(each):
-                counts += checked(seed, explain=explain)
+                counts += checked(seed, explain=explain, gpus=gpus)
             made += 1
         except TookTooLongError:
             left_out.append(seed)

@@ -101,7 +101,7 @@ def what_if(
             platforms[name] = platform_of(those, str(conf))
     workload = log if isinstance(log, Workload) else _read(log, reading)
     remarks = _of_log(workload, platforms[UNCHANGED], log, str(conf))
-    if ignore_gpus and (asking := int((workload.columns["gpus"] > 0).sum())):
+    if ignore_gpus and (asking := workload.gpu_jobs):
         remarks.append(f"{asking:,} of {len(workload):,} jobs need GPUs: they run as if they needed none.")
         workload = workload.without_gpus()
     own = {UNCHANGED: baseline, CHANGED: scheduler or baseline}  # schedulers that are not Slurm's rules

@@ -92,8 +92,7 @@ def load(settings: RunSettings, schedulers: Iterable[str] = ()) -> tuple[Platfor
 
 def without_gpus(workload: Workload, source: str) -> Workload:
     """Return the workload as if no job needed GPUs; a ModelWarning counts the jobs that do."""
-    number = int((workload.jobs["gpus"] > 0).sum())
-    if number:
+    if number := workload.gpu_jobs:
         text = f"{number:,} of {len(workload):,} jobs need GPUs: they run as if they needed none"
         warnings.warn(f"{source}: {text}", ModelWarning, stacklevel=2)
     return workload.without_gpus()

@@ -313,6 +313,10 @@ class _ImportedTables(InOnePart):
         starts = np.concatenate([[0.0], times[moved]])
         return pd.DataFrame({"time": starts, "watts": np.append(level[moved], level[moved][-1:])})
 
+    def resource_holds(self) -> pd.DataFrame:
+        """Return an empty table: these files do not tell."""
+        return no_rows("resource_holds")
+
     def power(self) -> pd.DataFrame:
         """Return the power between the events of the file of energies; NaN if there is no such file."""
         return self._power

@@ -10,6 +10,7 @@ from __future__ import annotations
 import itertools
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import fields
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
@@ -36,6 +37,7 @@ from cluster_sim.platform.hardware import (
     PowerTransitions,
     ProcessorType,
     PState,
+    Resource,
     check_count,
 )
 from cluster_sim.platform.platform import Platform
@@ -141,6 +143,15 @@ class _Some(_Entry):
     count: int = 1
 
 
+class _Resource(_Entry):
+    count: int
+    type: Text = ""
+    memory_gb: float | None = None
+    idle_w: float = 0.0
+    max_w: float | None = None
+    cap_w: float | None = None
+
+
 class _Node(_Entry):
     processors: list[_Some]
     memory_gb: float | None = None
@@ -148,11 +159,16 @@ class _Node(_Entry):
     initially_off: bool = False
     tags: list[Text] = []
     hosts: int = 0
+    resources: dict[str, int | _Resource] = {}
 
 
 class _Cluster(_Entry):
     id: Text | None = None
     nodes: list[_Some]
+
+
+class _Pools(_Entry):
+    licenses: dict[str, int] = {}
 
 
 class _Document(_Entry):
@@ -162,6 +178,7 @@ class _Document(_Entry):
     processor_types: dict[str, _Processor] = Field(min_length=1)
     node_types: dict[str, _Node] = Field(min_length=1)
     clusters: list[_Cluster] = Field(min_length=1)
+    pools: _Pools = _Pools()
 
 
 def platform_from(data: object, path: str | Path) -> Platform:
@@ -189,7 +206,9 @@ def platform_from(data: object, path: str | Path) -> Platform:
                 for j, some in enumerate(cluster.nodes)
             ]
             clusters.append(Cluster(f"cluster{i}" if cluster.id is None else cluster.id, tuple(groups)))
-        return Platform(tuple(clusters), document.id, document.contention_model, document.power_model)
+        return Platform(
+            tuple(clusters), document.id, document.contention_model, document.power_model, pools=document.pools.licenses
+        )
     except InputError as error:
         raise FormatError(f"{path}: {error.where}", error.expected, error.found) from None
 
@@ -304,6 +323,7 @@ def document_of(platform: Platform) -> dict[str, Any]:
             {"id": c.id, "nodes": [{"type": g.type.name, "count": int(g.count)} for g in c.groups]}
             for c in platform.clusters
         ],
+        **({"pools": {"licenses": dict(platform.pools)}} if platform.pools else {}),
     }
 
 
@@ -345,8 +365,22 @@ def _node_type(name: str, entry: _Node, types: Mapping[str, ProcessorType]) -> N
     except InputError as error:
         key = error.where.rpartition(", ")[2]
         raise InputError(f"node_types.{name}.transitions.{key}", error.expected, error.found) from None
+    resources = {}
+    for resource, units in entry.resources.items():
+        try:
+            resources[resource] = Resource(units) if isinstance(units, int) else Resource(**units.model_dump())
+        except InputError as error:
+            key = error.where.rpartition(", ")[2]
+            raise InputError(f"node_types.{name}.resources.{resource}.{key}", error.expected, error.found) from None
     return NodeType(
-        name, tuple(processors), entry.memory_gb, transitions, entry.initially_off, frozenset(entry.tags), entry.hosts
+        name,
+        tuple(processors),
+        entry.memory_gb,
+        transitions,
+        entry.initially_off,
+        frozenset(entry.tags),
+        entry.hosts,
+        resources,
     )
 
 
@@ -397,7 +431,16 @@ def _node_entry(node: NodeType) -> dict[str, Any]:
         entry["tags"] = sorted(node.tags)
     if node.hosts:
         entry["hosts"] = node.hosts
+    if node.resources:
+        entry["resources"] = {name: _resource_entry(each) for name, each in node.resources.items()}
     return entry
+
+
+def _resource_entry(resource: Resource) -> int | dict[str, Any]:
+    """Return a resource's entry: a number where it says no more."""
+    given = {field.name: getattr(resource, field.name) for field in fields(Resource)}
+    said = {name: value for name, value in given.items() if value not in (None, "", 0.0) or name == "count"}
+    return resource.count if len(said) == 1 else said
 
 
 def _unknown(key: object, known: Iterable[str]) -> dict[str, Any]:

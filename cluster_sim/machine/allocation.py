@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from cluster_sim.machine.placement import Placement
+    from cluster_sim.machine.units.unit_hold import UnitHold
     from cluster_sim.workload.jobs import Job
 
 NOBODY = -1
@@ -20,12 +21,12 @@ NOBODY = -1
 class Allocation(Put[Any]):
     """A request for cores of the machine, on all their processors at once: granted in one call as it is made, or refused.
 
-    It holds cores by processor and mask, runs of whole nodes as spans, and memory. Among the ``users`` of processors it
-    stands beside the requests of guests. The event has happened when it is made.
+    It holds cores by processor and mask, runs of whole nodes as spans, memory, and counted resources. Among the ``users`` of
+    processors it stands beside the requests of guests. The event has happened when it is made.
 
     ``memory_mb`` goes with each core, one task's; with all of them together where ``processors`` are given, as of a guest,
     who gets cores of these alone. ``job`` is whose they are, ``request`` the job as it asks now, for which the nodes have to
-    be eligible; ``tenant`` is its number in the ledger.
+    be eligible and the counted resources free; ``tenant`` is its number in the ledger.
     Raises PlacementError, with nothing changed, if a core cannot be had.
     """
 
@@ -53,6 +54,7 @@ class Allocation(Put[Any]):
         self.pieces: list[tuple[int, int, int, int]] = []  #: (node, processor, mask of its cores, how many)
         self.spans: list[tuple[int, int, int, int]] = []  #: (first node, stop node, first processor, stop processor)
         self.idle: Sequence[tuple[int, int]] = ()  #: (node, cores) held beside, so that nobody else gets them.
+        self.units: Sequence[UnitHold] = ()  #: Counted resources.
         self.hold = -1  #: Its number in the ledger.
         self.request = request
         cores._do_put(self)

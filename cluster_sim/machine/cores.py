@@ -26,7 +26,7 @@ from cluster_sim.errors import PlacementError
 from cluster_sim.machine.allocation import NOBODY, Allocation
 from cluster_sim.machine.free import Pool
 from cluster_sim.machine.hub import Hub
-from cluster_sim.machine.intervals import IntervalSet, end_of_run, first_of_at_least
+from cluster_sim.machine.intervals import IntervalSet, end_of_run, first_of_at_least, lowest_bits
 from cluster_sim.machine.ledger import Ledger
 from cluster_sim.machine.memory import NodeMemory
 from cluster_sim.machine.node_states import NodeStates
@@ -186,6 +186,8 @@ class Cores(Pool, BaseResource[Any, Release]):
             self._check(placement)
         if request is not None and restricts:
             self._check_eligible(placement, request)
+        if request is not None and self.resources.asked:
+            allocation.units = self.resources.book(request, placement)
         self.version = object()
         ranges: list[tuple[int, int]] = []  # of neighbouring cores, by their numbers
         if processors is not None:
@@ -211,7 +213,7 @@ class Cores(Pool, BaseResource[Any, Release]):
                 self._hold_the_rest(allocation)
         for _, processor, mask, _ in allocation.pieces:
             ranges += self.ranges_of(processor, mask)
-        allocation.hold = self._ledger.hold(self.env.now, allocation.tenant, ranges)
+        allocation.hold = self._ledger.hold(self.env.now, allocation.tenant, ranges, allocation.units)
         self.allocations[allocation.hold] = allocation
         return True
 
@@ -248,6 +250,8 @@ class Cores(Pool, BaseResource[Any, Release]):
         try:
             self._check(placement)
             self._check_eligible(placement, job)
+            if self.resources.asked:
+                self.resources.check(job, placement)
         except PlacementError:
             return False
         return True
@@ -368,6 +372,8 @@ class Cores(Pool, BaseResource[Any, Release]):
                 self.free_total += int(self._node_cores[first:stop][usable].sum())
         if allocation.memory_mb:
             self._leave_memory(allocation)
+        if allocation.units:
+            self.resources.unbook(allocation.units)
         if self.awaited:
             self._look_at_released(allocation)
 
@@ -514,6 +520,8 @@ class Cores(Pool, BaseResource[Any, Release]):
                 raise PlacementError(f"{placement}: fewer cores are free")
         if more:
             self._check_eligible(Placement.on(more), job)
+        if self.resources.asked:
+            self.resources.check(job, placement, own=allocation.units)
 
     def change(self, allocation: Allocation, placement: Placement) -> None:
         """Give a job the checked cores of ``placement`` in place of its own; it keeps those of its own that it can."""
@@ -528,8 +536,11 @@ class Cores(Pool, BaseResource[Any, Release]):
                 self.free_total -= cores
         if allocation.memory_mb:
             self.memory.occupy(placement.cores_by_node(), allocation.memory_mb)
+        if allocation.units and allocation.request is not None:
+            allocation.units = self.resources.book(allocation.request, placement)
         self.version = object()
-        allocation.hold = self._ledger.hold(self.now, allocation.tenant, self.core_ranges(allocation))
+        ranges = self.core_ranges(allocation)
+        allocation.hold = self._ledger.hold(self.now, allocation.tenant, ranges, allocation.units)
         self.allocations[allocation.hold] = allocation
 
     def _hold_first(self, node: int, cores: int, allocation: Allocation, own: dict[int, int]) -> None:
@@ -592,20 +603,3 @@ class Cores(Pool, BaseResource[Any, Release]):
         for _, processor, mask, _ in allocation.pieces:
             ranges += self.ranges_of(processor, mask)
         return ranges
-
-
-def lowest_bits(mask: int, count: int) -> int:
-    """Return the ``count`` lowest set bits of ``mask`` (all of them if there are fewer)."""
-    if mask.bit_count() <= count:
-        return mask
-    count = int(count)  # numpy's integers, of which users make placements, would overflow in the shifts
-    taken = 0
-    while count:
-        low = (mask & -mask).bit_length() - 1
-        run = ~(mask >> low)
-        length = min((run & -run).bit_length() - 1, count)
-        bits = ((1 << length) - 1) << low
-        taken |= bits
-        mask ^= bits
-        count -= length
-    return taken

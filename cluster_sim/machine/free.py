@@ -11,6 +11,7 @@ from cluster_sim.errors import InputError, counted
 from cluster_sim.machine.eligibility import Eligibility
 from cluster_sim.machine.memory import NodeMemory
 from cluster_sim.machine.placement import Placement, Span, is_possible, shape
+from cluster_sim.machine.units.counted_resources import CountedResources
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -49,21 +50,25 @@ class Pool:
         self.memory = memory
         self.shapes = True  #: True if any job of the workload fixes nodes or tasks per node.
         self.eligibility = eligibility  #: Which nodes jobs may use.
+        self.resources = CountedResources(platform)  #: GPUs and other units, and licences.
 
-    def why_impossible(self, job: Job, memory: bool = False, gpus: bool = False, spreads_tasks: bool = False) -> str:
-        """Say why the job could not be placed even if all were free (memory and GPUs if they count); empty: it could.
+    def why_impossible(
+        self, job: Job, memory: bool = False, resources: bool = True, spreads_tasks: bool = False
+    ) -> str:
+        """Say why the job could not be placed even if all were free; empty: it could.
 
-        Where the scheduler ``spreads_tasks`` as it will, its nodes need not be wide enough for even parts.
+        Memory and counted ``resources`` matter if they count. Where the scheduler ``spreads_tasks`` as it will, its nodes
+        need not be wide enough for even parts.
         """
         platform, cores, eligibility = self.platform, job.requested_cores, self.eligibility
         if cores > platform.core_count:
             return f"it asks for {cores} cores, the platform has {platform.core_count}"
-        if job.gpus and not gpus:
-            return f"it asks for {counted(job.gpus, 'GPU')}, which only the scheduler slurm gives"
-        by_memory = memory and job.memory > 0.0
+        by_memory, by_resources = memory and job.memory > 0.0, resources and self.resources.asks(job)
         wanted = shape(job)
         never, allowed = eligibility.why_never(job, self.now), eligibility.nodes(job)
-        if never or (wanted is None and not by_memory and allowed is None):
+        if not never and by_resources:
+            never = self.resources.why_never(job)
+        if never or (wanted is None and not by_memory and not by_resources and allowed is None):
             return never
         if wanted is not None and not is_possible(job, wanted):
             most = f", at most {job.ntasks_per_node} on each" if job.ntasks_per_node else ""
@@ -76,14 +81,20 @@ class Pool:
             return f"it asks for {cores} cores on nodes{where}, which have {capacity.sum()}"
         if by_memory:
             capacity = np.minimum(capacity, self.memory.room(job.memory, if_empty=True))
-        if wanted is None and cores > eligibility.widest(job):
-            enough = capacity.sum() >= cores
-            return "" if enough else f"no set of nodes{where} has memory for {cores} tasks of {job.memory:g} MB"
+        if by_resources:
+            capacity = np.minimum(capacity, self.resources.room(job, self.resources.capacity))
+        if wanted is None and (cores > eligibility.widest(job) or (by_resources and not self._fits_one(job))):
+            if capacity.sum() >= cores:
+                return ""
+            needs = [f"memory for {cores} tasks of {job.memory:g} MB"] if by_memory else []
+            needs += [f"{self.resources.described(job)} for {counted(cores, 'task')}"] if by_resources else []
+            return f"no set of nodes{where} has {' and '.join(needs)}"
         wishes = wanted or [cores]
         # Widest wish against widest node, and so on: if that fails, no other matching works.
         widest = np.sort(capacity)[::-1][: len(wishes)]
         if len(widest) < len(wishes) or (widest < wishes).any():
             what = f"with {job.memory:g} MB for each task" if by_memory else "that wide"
+            what = f"{what} with {self.resources.described(job)}" if by_resources else what
             sizes = f"{counted(len(wishes), 'node')} of {counted(wishes[0], 'core')}"
             return f"it asks for {sizes}{where}, the platform has too few {what}"
         return ""
@@ -122,12 +133,22 @@ class Pool:
         if self.eligibility.restricts:
             widest = self.eligibility.widest(job)
             rooms = self.open_rooms(job, time, rooms, within)
+        if self.resources.asked and self.resources.asks(job):
+            room = self.resources.room(job)
+            rooms = room if rooms is None else np.minimum(rooms, room)
+            widest = widest if self._fits_one(job) else 0
         capacity = self.free if rooms is None else np.minimum(self.free, rooms)
         wanted = shape(job) if self.shapes else None
         if wanted is not None:
             return self._place_shaped(wanted, order, capacity) if is_possible(job, wanted) else None
         search = self._place_on_one if cores <= widest else self._place_wide
         return search(cores, order, capacity)
+
+    def _fits_one(self, job: Job) -> bool:
+        """Return whether some node that the job may use could have it whole, with its counted resources."""
+        allowed = self.eligibility.nodes(job)
+        cores = self.platform.node_cores if allowed is None else np.where(allowed, self.platform.node_cores, 0)
+        return self.resources.fits_one_node(job, cores)
 
     def grown(self, placement: Placement, cores: int, rooms: Ints | None = None) -> Placement | None:
         """Return ``placement`` with more cores, ``cores`` in all, on its own nodes first; None if too few are free.
@@ -242,6 +263,7 @@ class Free(Pool):
         """
         one = cls(pool.platform, pool.memory.copy(empty), pool.eligibility)
         one.now, one.shapes = pool.now, pool.shapes
+        one.resources = pool.resources.copy(empty) if pool.resources.asked else pool.resources
         one.withheld = states.withheld if states.withheld_count and not withheld else None
         if not empty:
             one.is_on = states.powered_on | states.powered_off if withheld else states.is_on | states.is_off
@@ -253,14 +275,20 @@ class Free(Pool):
         """Copy it, to change one and not the other; which nodes can be used is shared until it is set anew."""
         other = copy(self)
         other.free, other.memory = self.free.copy(), self.memory.copy()
+        if self.resources.asked:
+            other.resources = self.resources.copy()
         return other
 
     def take(self, job: Job, placement: Placement, memory: float = 0.0) -> None:
-        """Take cores for a job, and ``memory`` (MB) for each of its tasks."""
+        """Take cores for a job, its counted resources, and ``memory`` (MB) for each of its tasks."""
+        if self.resources.asked:
+            self.resources.take(self.resources.planned(job, placement))
         self._add(job, placement, memory, -1)
 
     def give(self, job: Job, placement: Placement, memory: float = 0.0) -> None:
         """Undo :meth:`take`."""
+        if self.resources.asked:
+            self.resources.give(self.resources.planned(job, placement))
         self._add(job, placement, memory, 1)
 
     def _add(self, job: Job, placement: Placement, memory: float, sign: int) -> None:
@@ -276,6 +304,8 @@ class Free(Pool):
         placement = running.placement if self.withheld is None else running.placement.offered(self.withheld)
         for first, stop, _ in placement.spans:
             self.is_on[first:stop] = True
+        if self.resources.asked:  # also on withheld nodes, where no cores are to be had
+            self.resources.give(self.resources.planned(running.job, running.placement))
         self._add(running.job, placement, running.memory_mb, 1)
 
     def held_by(self, running: Running) -> int:
@@ -306,6 +336,8 @@ class Free(Pool):
         """Return whether the job could have just these cores at ``time`` (s, by default now)."""
         time = self.now if time is None else time
         allowed = self.eligibility.open_at(job, time)
+        if self.resources.asked and not all(map(self.resources.is_free, self.resources.planned(job, placement))):
+            return False
         return all(
             bool(self.is_on[first:stop].all())
             and bool((self.free[first:stop] >= self.cores_held(job, first, stop, cores)).all())

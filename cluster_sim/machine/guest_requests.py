@@ -23,7 +23,7 @@ from simpy.resources.resource import Release
 
 from cluster_sim.errors import InputError, NodeStateError, SimulationError
 from cluster_sim.machine.allocation import NOBODY, Allocation
-from cluster_sim.machine.cores import lowest_bits
+from cluster_sim.machine.intervals import lowest_bits
 from cluster_sim.machine.memory import MB_PER_GB
 from cluster_sim.machine.placement import Placement
 from cluster_sim.platform.hardware import is_count, is_number

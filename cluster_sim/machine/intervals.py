@@ -1,4 +1,4 @@
-"""A set of integers kept as maximal intervals: the nodes that have a free core, say.
+"""Sets of integers: as maximal intervals, such as the nodes that have a free core, and as the bits of a number.
 
 Allocations come in runs of neighbouring nodes, so that their number, not the size of the machine, is what operations cost.
 """
@@ -93,3 +93,27 @@ def end_of_run(counts: npt.NDArray[Any], first: int, stop: int) -> int:
         return first + 1
     length = (counts[first:stop] == counts.item(first)).tobytes().find(b"\0")
     return stop if length < 0 else first + length
+
+
+def lowest_bits(mask: int, count: int) -> int:
+    """Return the ``count`` lowest set bits of ``mask`` (all of them if there are fewer)."""
+    if mask.bit_count() <= count:
+        return mask
+    count = int(count)  # numpy's integers, of which users make placements, would overflow in the shifts
+    taken = 0
+    while count:
+        low = (mask & -mask).bit_length() - 1
+        run = ~(mask >> low)
+        length = min((run & -run).bit_length() - 1, count)
+        bits = ((1 << length) - 1) << low
+        taken |= bits
+        mask ^= bits
+        count -= length
+    return taken
+
+
+def bits_of(mask: int) -> Iterator[int]:
+    """Yield the positions of the set bits, lowest first."""
+    while mask:
+        yield (mask & -mask).bit_length() - 1
+        mask &= mask - 1

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_right
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
 from typing import TYPE_CHECKING
@@ -23,6 +23,7 @@ from cluster_sim.read_only import ReadOnlyList
 
 if TYPE_CHECKING:
     from cluster_sim.machine.core_ranges import Floats, Ints
+    from cluster_sim.machine.units.unit_hold import UnitHold
     from cluster_sim.platform.platform import ProcessorType
 
 NAN = float("nan")
@@ -31,6 +32,8 @@ OPEN = float("inf")
 
 ClockChange = tuple[float, int, "ProcessorType"]
 """(time s, processor, its type from then on)."""
+TimedUnits = tuple[int, "UnitHold", float, float, float]
+"""(tenant, units of a node or licences, held from, loaded from (NaN: never), until, s)."""
 RatedWatts = tuple[float, int, float, dict[int, float]]
 """(time s, processor, W that its tenants share, W of each tenant by its number), where watts follow the tasks' speeds."""
 
@@ -75,6 +78,7 @@ class Ledger:
         self.load_from = array("d")  #: since when,
         self.load_until = array("d")  #: and until when, s; inf while it lasts.
         self._load_pieces = _Pieces()
+        self._units: list[tuple[int, UnitHold]] = []  # counted resources, each with the number of the hold
         self.transitions = TransitionLog()  #: (time, node, new state, W drawn when not on)
         self.withheld: list[Withholding] = []  #: What a power policy took out of the scheduler's reach, or gave back.
         self.clock_changes: ReadOnlyList[ClockChange] = ReadOnlyList()
@@ -82,8 +86,8 @@ class Ledger:
         self.power_times = array("d", [0.0])  #: What the whole machine draws, a step function: since when, s,
         self.power_watts = array("d", [0.0])  #: and how much, W.
 
-    def hold(self, now: float, tenant: int, ranges: Iterable[tuple[int, int]]) -> int:
-        """Enter that a tenant gets these cores; return the number of the hold."""
+    def hold(self, now: float, tenant: int, ranges: Iterable[tuple[int, int]], units: Sequence[UnitHold] = ()) -> int:
+        """Enter that a tenant gets these cores and counted resources; return the number of the hold."""
         number = len(self.tenant)
         self.tenant.append(tenant)
         self.held_from.append(now)
@@ -94,6 +98,8 @@ class Ledger:
             pieces.entry.append(number)
             pieces.first.append(first)
             pieces.last.append(last)
+        if units:
+            self._units += [(number, each) for each in units]
         return number
 
     def load(self, now: float, tenant: int, ranges: Iterable[tuple[int, int]]) -> int:
@@ -113,6 +119,8 @@ class Ledger:
         """Take back the last hold, which was refused after all in the instant in which it was entered."""
         assert hold == len(self.tenant) - 1, "only the last entry can be taken back"
         self._pieces.take_back(hold)
+        while self._units and self._units[-1][0] == hold:
+            self._units.pop()
         self.tenant.pop()
         self.held_from.pop()
         self.loaded_from.pop()
@@ -168,6 +176,11 @@ class Ledger:
                 if min(own, default=0) < 0:  # guests, by their numbers from 0
                     own = {attempts - 2 - t if t < -1 else t: watts for t, watts in own.items()}
                 rated_watts.append((time, processor, shared, own))
+        units = [
+            (int(tenant[hold]), each, float(held[hold]), float(loaded[hold]), float(until[hold]))
+            for hold, each in self._units
+            if held[hold] <= horizon
+        ]
         times = np.array(self.power_times)
         within = times <= horizon
         seconds = until - loaded
@@ -182,6 +195,7 @@ class Ledger:
             rated_watts,
             (times[within], np.array(self.power_watts)[within]),
             horizon,
+            units,
         )
 
 
@@ -199,6 +213,7 @@ class Extract:
     rated_watts: list[RatedWatts]
     power: tuple[Floats, Floats]  #: Times (s) and W of the whole machine.
     horizon: float
+    units: list[TimedUnits]  #: Counted resources that were held.
 
     def seconds_loaded(self, tenants: int) -> Floats:
         """Return how long the tasks of each tenant ran, all its holds together, s, shape (tenants,)."""

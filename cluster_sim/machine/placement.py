@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from operator import index
 from typing import TYPE_CHECKING, SupportsIndex
 
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
+    from cluster_sim.machine.units.unit_hold import UnitHold
     from cluster_sim.workload.jobs import Job
 
 
@@ -27,10 +28,12 @@ class Placement:
     has such nodes, it is asked when the placement is decided on.
     """
 
-    __slots__ = ("cores", "found_at", "spans")
+    __slots__ = ("cores", "found_at", "spans", "units")
 
     def __init__(self, spans: Iterable[Span]):
         self.found_at: object = None  #: The state of the machine in which it was found free, see ``Machine.version``.
+        #: Which GPUs the job is to have, where that matters and has been decided.
+        self.units: Sequence[UnitHold] | None = None
         if type(spans) is tuple:
             self.spans: tuple[Span, ...] = spans
         else:
@@ -67,7 +70,7 @@ class Placement:
     def found(cls, spans: tuple[Span, ...], cores: int) -> Placement:
         """Make a placement of spans that a search has found, of so many cores together: they need no check."""
         placement = cls.__new__(cls)
-        placement.found_at, placement.spans, placement.cores = None, spans, cores
+        placement.found_at, placement.units, placement.spans, placement.cores = None, None, spans, cores
         placement.__class__ = _CLOSED
         return placement
 

@@ -66,6 +66,8 @@ class ReasonKind(Enum):
     CORES = "asks for {least}{cores}{which}, {found} free"
     ONE_NODE = "asks for {least}{cores}{which}, no node has more than {found} free"
     NODES = "asks for {least}{nodes} with {each}{which}, {found} like that"
+    UNITS = "asks for {which}, {found} free"
+    UNITS_ELSEWHERE = "asks for {which}, {found} free on nodes without room for all of it"
     RESERVED = "fits only on nodes that an advance reservation keeps from it now"
     SKIPPED = "does not fit on the cores that are free, and is skipped until it does"
     ITS_CORES = "is suspended and needs its {cores} back, {found} free"
@@ -113,6 +115,8 @@ LACKING = (
     ReasonKind.CORES,
     ReasonKind.ONE_NODE,
     ReasonKind.NODES,
+    ReasonKind.UNITS,
+    ReasonKind.UNITS_ELSEWHERE,
     ReasonKind.RESERVED,
     ReasonKind.SKIPPED,
     ReasonKind.ITS_CORES,
@@ -306,6 +310,10 @@ def lacking(pool: Pool, states: States, guests: Sequence[Departure], job: Job, m
         kind, found = ReasonKind.CORES, total
     elif cores <= widest and most < cores:
         kind, found = ReasonKind.ONE_NODE, most
+    if kind is ReasonKind.FITS and (lack := pool.resources.lacking(job, usable)):
+        kind, found, which = ReasonKind.UNITS, lack.found, lack.asked
+        if lack.elsewhere:
+            kind = ReasonKind.UNITS_ELSEWHERE
     if kind is ReasonKind.FITS:
         return Reason(ReasonKind.RESERVED)
     named, more_guests = _guests(guests, mask, pool.now)

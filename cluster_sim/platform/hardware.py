@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import InitVar, dataclass, replace
 from difflib import get_close_matches
-from typing import Any, NoReturn, TypeGuard
+from typing import Any, NoReturn, Self, TypeGuard, TypeVar
 
 import numpy as np
 
@@ -21,10 +21,14 @@ from cluster_sim.platform.boot_times import boot_times
 from cluster_sim.registry import Spec
 from cluster_sim.spelling import nearest
 
+Value = TypeVar("Value")
+
 MAX_NODES = 10_000_000
 MAX_CORES = 100_000_000
 MAX_PROCESSORS_PER_NODE = 10_000
 MAX_P_STATES = 1000
+MAX_UNITS = 1_000_000
+"""Most units of one resource in a node, and of one pool."""
 MOST_PARAMETER = 1e100
 """Largest parameter of a contention model: far beyond any hardware, but no result overflows."""
 
@@ -47,6 +51,11 @@ CONTENTION_PARAMETERS: dict[str, tuple[str, ...]] = {
     "roofline": ROOFLINE_CONTENTION,
 }
 """Parameters that each built-in contention model needs of a processor that contends at all."""
+
+_RESOURCE = re.compile(r"[^\W\d][\w.+-]*")
+"""Pattern of the name of a resource: jobs ask for it in a list with signs between."""
+_UNIT_TYPE = re.compile(r"[\w.+:-]+")
+"""Pattern of a type of units, such as ``a100`` or ``1g.5gb``; jobs name several with ``|`` between."""
 
 # Cluster ids appear in allocations such as `cluster0.node1.processor0:0-3;…` and in CSV.
 # An id that ends as a node's name does could be taken for one.
@@ -100,12 +109,12 @@ def _settle(described: object, **values: object) -> None:
         object.__setattr__(described, name, value)
 
 
-class Parameters(dict[str, float]):
-    """A frozen, hashable mapping of model parameters; the order of its keys does not count."""
+class Frozen(dict[str, Value]):
+    """A frozen, hashable mapping; the order of its keys does not count."""
 
     __slots__ = ()
 
-    def __init__(self, values: Mapping[str, float] | Iterable[tuple[str, float]] = ()):
+    def __init__(self, values: Mapping[str, Value] | Iterable[tuple[str, Value]] = ()):
         super().__init__((str(name), value) for name, value in sorted(dict(values).items()))
 
     def __missing__(self, name: str) -> NoReturn:
@@ -115,22 +124,34 @@ class Parameters(dict[str, float]):
         return hash(tuple(self.items()))
 
     def __repr__(self) -> str:
-        return f"Parameters({super().__repr__()})"
+        return f"{type(self).__name__}({super().__repr__()})"
 
-    def __reduce__(self) -> tuple[type[Parameters], tuple[dict[str, float]]]:
-        return Parameters, (dict(self),)
+    def __reduce__(self) -> tuple[type[Self], tuple[dict[str, Value]]]:
+        return type(self), (dict(self),)
 
-    def __or__(self, other: Any) -> Parameters:  # type: ignore[override]
-        return Parameters({**self, **other})
+    def __or__(self, other: Any) -> Self:  # type: ignore[override]
+        return type(self)({**self, **other})
 
-    def copy(self) -> Parameters:
-        """Return the same parameters: they cannot be changed."""
+    def copy(self) -> Self:
+        """Return the same mapping: it cannot be changed."""
         return self
 
     def _refuse(self, *arguments: object, **keywords: object) -> NoReturn:
-        raise TypeError("parameters cannot be changed: make others")
+        raise TypeError(f"{type(self).__name__.lower()} cannot be changed: make others")
 
     __setitem__ = __delitem__ = __ior__ = clear = pop = popitem = setdefault = update = _refuse
+
+
+class Parameters(Frozen[float]):
+    """Parameters of a model."""
+
+    __slots__ = ()
+
+
+class Resources(Frozen["Resource"]):
+    """The counted resources of a node, by name."""
+
+    __slots__ = ()
 
 
 def _parameters(where: str, values: Mapping[str, float]) -> Parameters:
@@ -300,11 +321,56 @@ class PowerTransitions:
         return replace(self, **scaled)
 
 
+def check_resource_name(where: str, name: object) -> None:
+    """Raise InputError unless ``name`` can stand in a job's list of resources."""
+    if not isinstance(name, str) or not _RESOURCE.fullmatch(name) or len(name) > MAX_NAME:
+        raise InputError(where, "a name of letters, digits, '_', '.', '+' and '-' that begins with a letter", name)
+
+
+@dataclass(frozen=True, slots=True)
+class Resource:
+    """Units of a node that jobs can ask for: ``count`` GPUs, FPGAs, disks.
+
+    ``type`` tells what kind of units they are, such as ``a100``. ``memory_gb`` is the memory of one unit, for the record. A
+    unit draws ``idle_w`` while its node is on, and ``max_w`` (by default as much) while the tasks of a job have it; of a job
+    that has a share of it, that share of the difference. Under ``cap_w`` a unit draws no more than that.
+    Raises InputError for an impossible value.
+    """
+
+    count: int
+    type: str = ""
+    memory_gb: float | None = None
+    idle_w: float = 0.0
+    max_w: float | None = None
+    cap_w: float | None = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.type, str) or (self.type and not _UNIT_TYPE.fullmatch(self.type)):
+            raise InputError("resource, type", "letters, digits and the signs . + : - _", self.type)
+        idle_w = check_number("resource, idle_w", self.idle_w, non_negative=True)
+        _settle(self, count=check_count("resource, count", self.count, MAX_UNITS, least=0), idle_w=idle_w)
+        for name in ("memory_gb", "max_w", "cap_w"):
+            value = getattr(self, name)
+            if value is not None:
+                _settle(self, **{name: check_number(f"resource, {name}", value, non_negative=True)})
+        for name in ("max_w", "cap_w"):
+            value = getattr(self, name)
+            if value is not None and value < idle_w:
+                raise InputError(f"resource, {name}", f"at least the {idle_w:g} W of idle_w", value)
+
+    @property
+    def busy_w(self) -> float:
+        """Return what a unit draws more while tasks have it than when it is idle, W."""
+        most = self.idle_w if self.max_w is None else self.max_w
+        return (most if self.cap_w is None else min(most, self.cap_w)) - self.idle_w
+
+
 @dataclass(frozen=True, slots=True)
 class NodeType:
     """A kind of node: its processors, memory capacity in GB (None: unlimited), transitions, initial state and tags.
 
-    ``hosts`` of several cores each make up a node that a SimGrid file describes; 0: each of its cores is a host.
+    ``resources`` are counted units by name, such as ``{"gpu": Resource(4, "a100")}``; a number stands for units that draw
+    nothing. ``hosts`` of several cores each make up a node that a SimGrid file describes; 0: each of its cores is a host.
     """
 
     name: str
@@ -314,10 +380,17 @@ class NodeType:
     initially_off: bool = False
     tags: frozenset[str] = frozenset()
     hosts: int = 0
+    resources: Mapping[str, Resource] = Resources()
 
     def __post_init__(self) -> None:
         where = f"node type '{self.name}'"
         check_name("name of a node type", self.name)
+        for name in self.resources:
+            check_resource_name(f"{where}, resources", name)
+        counted = {
+            name: each if isinstance(each, Resource) else Resource(each) for name, each in self.resources.items()
+        }
+        _settle(self, resources=Resources(counted))
         _settle(self, processors=tuple(self.processors), tags=frozenset(self.tags))
         check_count(f"{where}, number of processors", len(self.processors), MAX_PROCESSORS_PER_NODE)
         check_count(f"{where}, cores", self.cores, MAX_CORES)
@@ -333,6 +406,11 @@ class NodeType:
     def cores(self) -> int:
         """Return the number of cores of all processors of the node."""
         return sum(processor.cores for processor in self.processors)
+
+    @property
+    def idle_resource_w(self) -> float:
+        """Return what its counted resources draw while the node is on and no job has them, W."""
+        return sum(each.count * each.idle_w for each in self.resources.values())
 
     @property
     def of_hosts(self) -> NodeType:

@@ -24,19 +24,23 @@ from cluster_sim.platform.hardware import (
     MAX_CORES,
     MAX_NODES,
     MAX_PROCESSORS_PER_NODE,
+    MAX_UNITS,
     PIECEWISE_CONTENTION,
     Cluster,
+    Frozen,
     NodeGroup,
     NodeType,
     Parameters,
     PowerTransitions,
     ProcessorType,
     PState,
+    Resource,
     check_contention,
     check_count,
     check_name,
     check_number,
     check_parameters,
+    check_resource_name,
 )
 from cluster_sim.platform.processor_table import power_at
 from cluster_sim.spelling import Guess
@@ -60,6 +64,7 @@ __all__ = [
     "Platform",
     "PowerTransitions",
     "ProcessorType",
+    "Resource",
     "check_contention",
 ]
 
@@ -72,6 +77,7 @@ class Platform:
 
     ``watts_assumed``: what it was made from states no watts, and those of a documented processor stand in.
     ``slurm``: names and weights of nodes, partitions and parameters, of a platform that was read from a slurm.conf.
+    ``pools``: how many of each licence the jobs of the whole platform can hold at once.
     Equal descriptions are equal platforms. Arrays are read-only and made when first asked for. Raises InputError
     when there is no node, when cluster ids repeat, when two different types share a name, or when parameters do not
     fit the named model.
@@ -83,6 +89,7 @@ class Platform:
     power_model: str = "linear"
     watts_assumed: bool = field(default=False, compare=False)
     slurm: SlurmMachine | None = field(default=None, compare=False)
+    pools: Mapping[str, int] = Frozen()
 
     nodes: ClassVar = Guess("node_count, node_names(), node_types")
     cores: ClassVar = Guess("core_count, node_cores")
@@ -105,6 +112,10 @@ class Platform:
             raise InputError(f"platform '{self.id}', processor types", "one description per name", f"two of '{name}'")
         for processor in processors:
             check_parameters(processor, self.contention_model, self.power_model)
+        for name, count in self.pools.items():
+            check_resource_name(f"platform '{self.id}', pools", name)
+            check_count(f"platform '{self.id}', pools, {name}", count, MAX_UNITS, least=0)
+        object.__setattr__(self, "pools", Frozen(self.pools))
 
     # ------------------------------------------------------------------ making, reading, writing
 
@@ -122,11 +133,13 @@ class Platform:
         transitions: PowerTransitions | None = None,
         contention_model: str = "piecewise",
         power_model: str = "linear",
+        resources: Mapping[str, Resource] | None = None,
     ) -> Platform:
         """Make ``nodes`` equal nodes of ``cores`` cores in ``processors`` sockets of equal size, in one cluster.
 
-        ``power`` and ``contention`` are the parameters of the models; ``power`` defaults to the law of
-        :func:`cluster_sim.platform.processor_table.power_at`, without ``contention`` tasks do not slow each other.
+        ``resources`` are the counted units of each node. ``power`` and ``contention`` are the parameters of the models;
+        ``power`` defaults to the law of :func:`cluster_sim.platform.processor_table.power_at`, and without ``contention``
+        tasks do not slow each other.
         Raises InputError when the cores do not divide among the processors.
         """
         check_count("homogeneous platform, nodes", nodes, MAX_NODES)
@@ -142,7 +155,9 @@ class Platform:
             power=power_at(ghz) if power is None else power,
             contention=contention or {},
         )
-        node = NodeType("node", (processor,) * processors, memory_gb, transitions or PowerTransitions())
+        node = NodeType(
+            "node", (processor,) * processors, memory_gb, transitions or PowerTransitions(), resources=resources or {}
+        )
         clusters = (Cluster("cluster0", (NodeGroup(node, nodes),)),)
         return cls(clusters, "homogeneous", contention_model, power_model)
 
@@ -199,6 +214,16 @@ class Platform:
     def widest_node(self) -> int:
         """Return the number of cores of the widest node."""
         return max(node_type.cores for node_type in self.node_types)
+
+    @cached_property
+    def resource_names(self) -> tuple[str, ...]:
+        """Return the names of the counted resources of its nodes, in the order of first use."""
+        return tuple(dict.fromkeys(name for node_type in self.node_types for name in node_type.resources))
+
+    def units_of(self, resource: str) -> npt.NDArray[np.int64]:
+        """Return how many units of a resource each node has, shape (node_count,)."""
+        counts = [t.resources[resource].count if resource in t.resources else 0 for t in self.node_types]
+        return np.array(counts, np.int64)[self.type_of_node]
 
     @cached_property
     def fastest_ops_per_s(self) -> float:
@@ -333,7 +358,8 @@ class Platform:
     def __repr__(self) -> str:
         return (
             f"<Platform '{self.id}': {counted(len(self.clusters), 'cluster')}, {counted(self.node_count, 'node')}, "
-            f"{counted(self.processor_count, 'processor')}, {counted(self.core_count, 'core')}>"
+            f"{counted(self.processor_count, 'processor')}, {counted(self.core_count, 'core')}"
+            f"{''.join(f', {self.units_of(name).sum():,} {name}' for name in self.resource_names)}>"
         )
 
     def _repr_html_(self) -> str:

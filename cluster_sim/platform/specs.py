@@ -16,7 +16,7 @@ from typing_extensions import Doc
 
 from cluster_sim.errors import ModelWarning, SpecError, warn_user
 from cluster_sim.packages import sibling
-from cluster_sim.platform.hardware import Cluster, NodeGroup, NodeType, ProcessorType
+from cluster_sim.platform.hardware import Cluster, NodeGroup, NodeType, ProcessorType, Resource
 from cluster_sim.platform.platform import Platform
 from cluster_sim.platform.processor_table import documented, power_at
 from cluster_sim.registry import Registry
@@ -36,12 +36,15 @@ def homogeneous(
     ghz: Annotated[float, Unit("GHz"), Doc("clock")] = 3.0,
     processors: Annotated[int, Unit("processors"), Doc("processors of a node")] = 1,
     memory_gb: NodeMemory = math.inf,
+    gpus: Annotated[int, Ge(0), Unit("GPUs"), Doc("GPUs of a node")] = 0,
 ) -> Platform:
-    """Equal nodes: nodes=N,cores=N per node[,ghz=3.0][,processors=sockets per node][,memory_gb=per node]."""
+    """Equal nodes: nodes=N,cores=N per node[,ghz=3.0][,processors=sockets per node][,memory_gb=per node][,gpus=per node]."""
     for key, value in (("nodes", nodes), ("cores", cores)):
         if value < 1:
             raise SpecError("platform 'homogeneous'", f"{key}=N, N at least 1", value or f"no {key}")
-    return replace(Platform.homogeneous(nodes, cores, ghz, processors, _unlimited(memory_gb)), watts_assumed=True)
+    resources = {"gpu": Resource(gpus)} if gpus else {}
+    platform = Platform.homogeneous(nodes, cores, ghz, processors, _unlimited(memory_gb), resources=resources)
+    return replace(platform, watts_assumed=True)
 
 
 @platforms.register("mixed")

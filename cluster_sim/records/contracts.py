@@ -77,6 +77,11 @@ class RunRecords(Protocol):
         ...
 
     @property
+    def resource_holds(self) -> pd.DataFrame:
+        """See the property of that name of Result."""
+        ...
+
+    @property
     def stages(self) -> pd.DataFrame:
         """See the property of that name of Result."""
         ...

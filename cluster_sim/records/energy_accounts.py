@@ -2,6 +2,7 @@
 
 * A busy processor's power is shared by its tenants: each pays for its cores, and for its share by cores held of what
   the processor draws beside them (``PowerModel.shared_watts``).
+* A tenant pays for its GPUs and other counted units while its tasks run; idle units count as idle processors do.
 * What an idle processor draws is *unused* if its node computes on another processor, else *idle*; no tenant pays for it.
 * A node that is not on draws what its state says.
 
@@ -22,7 +23,9 @@ import numpy as np
 from cluster_sim.machine.core_ranges import Holds, busy_intervals, cut, seconds_in_runs, spread, steps
 from cluster_sim.machine.node import NodeState
 from cluster_sim.machine.transition_log import CODES, TransitionLog
+from cluster_sim.machine.units.unit_hold import ANYWHERE
 from cluster_sim.platform.platform import Platform, ProcessorType
+from cluster_sim.workload.resource_request import GPU, WHOLE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -30,6 +33,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from cluster_sim.machine.core_ranges import Floats, HeldCores, Ints, Runs
+    from cluster_sim.machine.ledger import TimedUnits
     from cluster_sim.models.power import PowerModel
 
 Row = TypeVar("Row", bound=tuple[Any, ...])
@@ -43,6 +47,7 @@ class EnergyAccounts:
     unused: Floats  #: Idle processors of computing nodes; part of COMPUTING in :attr:`nodes`.
     core_s: Floats  #: Busy core-seconds of each processor, shape (processors,).
     nodes: dict[NodeState, Floats] = field(default_factory=dict)
+    gpus_j: float = 0.0  #: Part of IDLE and COMPUTING that GPUs drew.
     idle_cores: dict[int, float] = field(default_factory=dict)
     """J of the idle cores of a node's processors while it computed, of each node that :func:`sweep` has charged."""
     used_s: Floats | None = None
@@ -72,6 +77,7 @@ class History:
     unused_draw_nothing: bool = False
     rated_watts: list[tuple[float, int, float, dict[int, float]]] = field(default_factory=list)
     """(time, processor, shared W, W of each tenant) where the power model follows the tasks' speeds."""
+    units: list[TimedUnits] = field(default_factory=list)  #: Counted resources that jobs held.
 
     @cached_property
     def off_intervals(self) -> tuple[Ints, npt.NDArray[np.uint8], Floats, Floats, Floats]:
@@ -153,7 +159,39 @@ def settle(history: History) -> EnergyAccounts:
             sweep(history, node, rows, accounts)
         holds = rest
     _settle_in_bulk(history, holds, special, accounts)
+    if any(kind.resources for kind in platform.node_types):
+        _settle_units(history, accounts)
     return accounts
+
+
+def _settle_units(history: History, accounts: EnergyAccounts) -> None:
+    """Add what counted resources drew: a tenant pays for its units while its tasks run, at their idle watts and above.
+
+    Idle units are idle, or, on a computing node, unused.
+    """
+    platform = history.platform
+    computing_s = computing_seconds(history.holds, platform)
+    node, _, start, end, _ = history.off_intervals
+    on_s = history.horizon - np.bincount(node, end - start, platform.node_count)
+    idle_s = np.maximum(on_s - computing_s, 0.0)
+    for name in platform.resource_names:
+        kinds = [kind.resources.get(name) for kind in platform.node_types]
+        idle_w = np.array([0.0 if kind is None else kind.count * kind.idle_w for kind in kinds])[platform.type_of_node]
+        computing_j, idle_j = idle_w * computing_s, idle_w * idle_s
+        paid_j = np.zeros(platform.node_count)
+        for tenant, hold, _, loaded, until in history.units:
+            if hold.resource == name and hold.node != ANYWHERE and until > loaded:
+                kind = kinds[platform.type_of_node[hold.node]]
+                assert kind is not None
+                unit_s = hold.number * hold.share / WHOLE * (until - loaded)
+                paid_j[hold.node] += kind.idle_w * unit_s
+                computing_j[hold.node] += kind.busy_w * unit_s
+                accounts.tenants[tenant] += (kind.idle_w + kind.busy_w) * unit_s
+        accounts.unused += idle_w * computing_s - paid_j
+        accounts.nodes[NodeState.COMPUTING] += computing_j
+        accounts.nodes[NodeState.IDLE] += idle_j
+        if name == GPU:
+            accounts.gpus_j = float(computing_j.sum() + idle_j.sum())
 
 
 def _parted(

@@ -36,7 +36,7 @@ from cluster_sim.records.summary import queue_steps, waits_again
 from cluster_sim.registry import describe
 from cluster_sim.run.settings import SETTINGS
 from cluster_sim.spelling import UnknownKeys, guessed, nearest
-from cluster_sim.workload.fields import SUMMARY_METRICS, names
+from cluster_sim.workload.fields import GPU_METRICS, RESULT_TABLES, SUMMARY_METRICS, names
 
 if TYPE_CHECKING:
     from cluster_sim.machine.placement import Span
@@ -54,10 +54,11 @@ _CAUTIONS = (ASSUMPTIONS, "left_out", "happened")
 """The keys of summary.json that hold the cautions."""
 _TABLE_FILES = frozenset(
     f"{name}.{suffix}"
-    for name in ("jobs", "nodes", "node_states", "power", "decisions", "p_states", "stages", "attempts", "holds")
+    for name in RESULT_TABLES
+    if name not in ("allocations", "queue")
     for suffix in ("csv", "parquet")
 )
-_METRICS = frozenset(names(SUMMARY_METRICS))
+_METRICS = frozenset(names((*SUMMARY_METRICS, *GPU_METRICS)))
 _RECORDED = [
     (f"{name}_{it.option.unit}" if it.option.unit else name, it) for name, it in SETTINGS.items() if it.recorded
 ]
@@ -102,6 +103,10 @@ class Tables(Protocol):
         ...
 
     def stages(self) -> pd.DataFrame:
+        """See the property of that name of Result."""
+        ...
+
+    def resource_holds(self) -> pd.DataFrame:
         """See the property of that name of Result."""
         ...
 
@@ -222,6 +227,11 @@ class Result:
     def stages(self) -> pd.DataFrame:
         """Return checkpoints, restarts and changes of cores that are over; no rows if jobs only did their work."""
         return self._tables.stages()
+
+    @cached_property
+    def resource_holds(self) -> pd.DataFrame:
+        """Return which GPUs, other counted units and licences jobs held, from when to when; in order of time."""
+        return self._tables.resource_holds()
 
     @cached_property
     def spells(self) -> dict[int, list[Spell]]:
@@ -387,10 +397,12 @@ class Result:
         """Write summary.json, the platform, and jobs, nodes, node_states and power as CSV (or parquet) into ``directory``.
 
         Other tables are written if they say something: decisions (the run kept a log of them), p_states (processors have
-        some), stages (jobs did more than their work), attempts (one ended early), and holds (a job got cores again, or a
-        guest held some). An older result is replaced when all files of this one are written. Meanwhile there is no
-        summary.json, so that a folder with one holds a single run whenever the program is killed. Raises InputError while
-        another program writes there.
+        some), stages (jobs did more than their work), attempts (one ended early), holds (a job got cores again, or a guest
+        held some), and resource_holds (jobs had GPUs or other counted resources).
+
+        An older result is replaced when all files of this one are written. Meanwhile there is no summary.json, so that a
+        folder with one holds a single run whenever the program is killed. Raises InputError while another program writes
+        there.
         """
         if file_format not in ("csv", "parquet"):
             raise InputError("Result.save, file_format", "csv or parquet", file_format)
@@ -412,6 +424,7 @@ class Result:
             "attempts": attempts_tell_more(self.attempts),
             # A job that is suspended to the end had its cores only once.
             "holds": self.core_holds.tells_more or any(self.all_spells),
+            "resource_holds": len(self.resource_holds),
         }
         # Optional tables are written only if they add something to the others.
         tables |= {name: ([getattr(self, name)], getattr(self, name)) for name, more in optional.items() if more}

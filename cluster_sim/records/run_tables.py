@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from cluster_sim.files.json_values import for_json
 from cluster_sim.machine.core_ranges import busy_intervals
 from cluster_sim.machine.node import NodeState
 from cluster_sim.machine.transition_log import STATES as NODE_STATES
@@ -23,9 +24,11 @@ from cluster_sim.records.job_labels import job_labels
 from cluster_sim.records.metrics import InPieces, job_columns
 from cluster_sim.records.node_table import node_columns
 from cluster_sim.records.reasons.conditions import Conditions
-from cluster_sim.records.summary import Changes, RunColumns, TenantsEnergy, summarise
+from cluster_sim.records.resource_holds import gpu_metrics, resource_table
+from cluster_sim.records.summary import Changes, RunColumns, TenantsEnergy, summarise, used_window
 from cluster_sim.run.jobs.attempts import STATES
-from cluster_sim.workload.fields import RESULT_COLUMNS
+from cluster_sim.workload.fields import GPU_METRICS, RESULT_COLUMNS, names
+from cluster_sim.workload.resource_request import GPU
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -82,6 +85,7 @@ class RunTables:
             self._horizon,
             "unused-processors-draw-nothing" in simulation.quirks,
             ledger.rated_watts,
+            ledger.units,
         )
 
     @cached_property
@@ -161,6 +165,10 @@ class RunTables:
         """Return what jobs did beside their work."""
         job = self._job_of_attempt
         return self._stage_log.table(self._stages, job, numbers_of_attempts(job), self._job_ids)
+
+    def resource_holds(self) -> pd.DataFrame:
+        """Return who held which counted resources, in order of time."""
+        return resource_table(self._platform, self._history.units, self.core_holds())
 
     def _core_s(self) -> Floats:
         """Return the core-seconds that each attempt computed."""
@@ -265,7 +273,13 @@ class RunTables:
         # What jobs did whose cores changed, if any could.
         changes = Changes(float(self._core_s().sum()), self._suspensions) if self._has_changes else None
         absences = self._conditions.absences
-        return summarise(columns, self.accounts, self.tenants_j, self._horizon, self._now, changes, absences)
+        values = summarise(columns, self.accounts, self.tenants_j, self._horizon, self._now, changes, absences)
+        if GPU in self._platform.resource_names:
+            window = used_window(self._job_columns, self._horizon)
+            found = gpu_metrics(self._platform, self._history.units, self.core_holds(), self._horizon, window)
+            found["energy_gpus_j"] = self.accounts.gpus_j
+            values |= {name: for_json(found[name]) for name in names(GPU_METRICS)}
+        return values
 
     def assumptions(self, result: RunRecords) -> list[str]:
         """Return what the run assumed where its inputs say nothing, and the jobs that it refused."""

@@ -35,6 +35,7 @@ JOB_STATES = ("completed", "killed", "rejected", "unfinished")
 _WORDS = {
     ("jobs", "state"): JOB_STATES,
     ("holds", "kind"): ("job", "guest"),
+    ("resource_holds", "kind"): ("job",),
     ("attempts", "outcome"): (
         "completed", "killed", "failed", "preempted", "requeued", "timeout", "cancelled", "unfinished",
     ),
@@ -45,13 +46,13 @@ _WORDS = {
 """The words that a column may hold."""
 _LEAST = {"p_state": -1.0, "slowdown": 1.0, "bounded_slowdown": 1.0}
 """The least value of columns, 0 for others."""
-_MOST = {"work_done": 1.0, "saved": 1.0, "availability": 1.0, "share_delayed": 1.0}
+_MOST = {"work_done": 1.0, "share": 1.0, "saved": 1.0, "availability": 1.0, "share_delayed": 1.0}
 _INFINITE = ("requested_time", "promised_time", "stretch")
 """Columns that may be infinite."""
 _IN_ORDER = {
     "jobs": ("submit_time", "eligible_time", "allocation_time", "start_time", "finish_time"),
     "attempts": ("queue_time", "allocation_time", "start_time", "end_time", "over_time"),
-    **dict.fromkeys(("holds", "stages", "node_states", "p_states"), ("start", "end")),
+    **dict.fromkeys(("holds", "resource_holds", "stages", "node_states", "p_states"), ("start", "end")),
 }
 """Times of a row, none of which is before the one before it."""
 _PARTS_OF_ENERGY = ("off", "switching_on", "idle", "computing", "switching_off", "failed")

@@ -180,6 +180,24 @@ class SavedTables(InOnePart):
             return no_rows("stages")
         return self._read("stages")
 
+    def resource_holds(self) -> pd.DataFrame:
+        """Return the rows of resource_holds.csv; none if jobs had no counted resources."""
+        if not self._has("resource_holds"):
+            self.check_unchanged()
+            return no_rows("resource_holds")
+        table, path, index = self._read("resource_holds"), self._path("resource_holds"), self._platform.node_index
+        kinds, type_of_node = self._platform.node_types, self._platform.type_of_node
+        columns = (table[name].tolist() for name in ("node", "resource", "first", "last"))
+        for line, (node, name, first, last) in enumerate(zip(*columns, strict=True), 2):
+            count = self._platform.pools.get(name, 0)
+            if node:
+                resource = kinds[type_of_node[index(node)]].resources.get(name)
+                count = 0 if resource is None else resource.count
+            if not 0 <= first <= last < count:
+                expected = f"units of the {count} of {node or 'the platform'}"
+                raise FormatError(f"{path}, line {line}", expected, f"{name} {first} to {last}")
+        return table
+
     def node_states(self) -> pd.DataFrame:
         """Return the rows of node_states.csv."""
         return self._read("node_states")
@@ -323,6 +341,8 @@ def _check_names(table: pd.DataFrame, path: Path, platform: Platform, jobs: pd.D
     if "node" in table:
         code, names = pd.factorize(table["node"])
         for number, name in enumerate(names):
+            if path.stem == "resource_holds" and not name:
+                continue  # a licence
             try:
                 platform.node_index(str(name))
             except InputError as error:

@@ -157,13 +157,11 @@ def _times(
     changes: Changes | None,
 ) -> dict[str, Any]:
     state, start = np.asarray(jobs["state"]), np.asarray(jobs["start_time"])
-    started, ran = ~np.isnan(start), is_measured(state, start)
-    first = _least(np.asarray(jobs["submit_time"])) if len(ran) else 0.0
-    last = _most(np.asarray(jobs["finish_time"])[ran]) if ran.any() else first
+    ran = is_measured(state, start)
+    first, last = _bounds(jobs, ran)
     span = makespan(first, last)
     busy = _busy_core_s(jobs, attempts, waits, horizon) if changes is None else changes.busy_core_s
-    # Jobs still running at the end are busy beyond the last completion.
-    window = (last if ran.sum() == started.sum() else horizon) - first
+    window = used_window(jobs, horizon)
     wait, turnaround, slowdown, bounded, stretch, tardiness, requested = (
         np.asarray(jobs[name])[ran] for name in (*_OF_JOBS, "requested_time")
     )
@@ -192,6 +190,23 @@ def _times(
         "mean_tardiness_s": _mean(tardiness),
         "max_tardiness_s": _most(tardiness),
     }
+
+
+def _bounds(jobs: Columns, ran: npt.NDArray[np.bool_]) -> tuple[float, float]:
+    """Return the first submission, and the last finish of the jobs that ran, s."""
+    first = _least(np.asarray(jobs["submit_time"])) if len(ran) else 0.0
+    return first, _most(np.asarray(jobs["finish_time"])[ran]) if ran.any() else first
+
+
+def used_window(jobs: Columns, horizon: float) -> float:
+    """Return the length of the window over which utilisation is taken, s: to the last finish, or to the horizon.
+
+    Jobs still running at the end are busy beyond the last completion.
+    """
+    start = np.asarray(jobs["start_time"])
+    ran = is_measured(np.asarray(jobs["state"]), start)
+    first, last = _bounds(jobs, ran)
+    return (last if ran.sum() == (~np.isnan(start)).sum() else horizon) - first
 
 
 _OF_JOBS = ("wait_time", "turnaround_time", "slowdown", "bounded_slowdown", "stretch", "tardiness")

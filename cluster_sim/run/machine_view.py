@@ -13,6 +13,7 @@ import numpy as np
 from cluster_sim.machine.node import NodeView
 from cluster_sim.platform.hardware import check_count
 from cluster_sim.read_only import closed, shown
+from cluster_sim.workload.resource_request import WHOLE
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -124,6 +125,10 @@ class MachineView:
         "_cores.eligibility.restricts",
         "Whether it can matter to a job which nodes it gets: tags, exclusive nodes, advance reservations.",
     )
+    counts_resources: bool = forwarded(
+        "_cores.resources.asked",
+        "Whether any job of the run asks for GPUs, other counted units or licences.",
+    )
     capacity_changes: int = forwarded(
         "_states.changes",
         "How often a node has become usable or ceased to be, or is to be usable later than was known.",
@@ -190,7 +195,8 @@ class MachineView:
     @property
     def one_node_rule(self) -> bool:
         """Return whether every job that fits the widest node goes on one: none asks for particular or whole nodes."""
-        return not self._cores.shapes and not self._cores.eligibility.restricts
+        cores = self._cores
+        return not cores.shapes and not cores.eligibility.restricts and not cores.resources.asked
 
     def eligible(self, job: Job) -> npt.NDArray[np.bool_] | None:
         """Return the nodes that the job may ever use: they have its tags, and are in its reservation; None: all."""
@@ -215,6 +221,20 @@ class MachineView:
         guests = self._machine.guests
         return guests.expected() if guests.held else ()
 
+    def asks_for_resources(self, job: Job) -> bool:
+        """Return whether the job asks for GPUs, other counted units or licences: cores alone do not do for it."""
+        return self._cores.resources.asks(job)
+
+    def free_units(self, resource: str, share: float = 1.0) -> npt.NDArray[np.int64]:
+        """Return of how many units of a resource each node has at least that share free, such as of ``"gpu"``.
+
+        While no job of the run asks for any, all are free.
+        """
+        resources = self._cores.resources
+        if not resources.asked or resource not in self.platform.resource_names:
+            return self.platform.units_of(resource)
+        return resources.units_free(resource, resources.free, round(share * WHOLE))
+
     @property
     def usable_cores(self) -> npt.NDArray[np.int32]:
         """Free cores of each node that is on, or off and can be booted; of the others 0."""
@@ -236,7 +256,12 @@ class MachineView:
     @cached_property
     def node_max_watts(self) -> npt.NDArray[np.float64]:
         """Return the most that each node can draw: all its cores busy, W."""
-        return self._by_type(lambda node: sum(self._machine.power.max_watts(p) for p in node.processors))
+
+        def most(node: NodeType) -> float:
+            units = sum(each.count * (each.idle_w + each.busy_w) for each in node.resources.values())
+            return sum(self._machine.power.max_watts(p) for p in node.processors) + units
+
+        return self._by_type(most)
 
     @cached_property
     def node_bandwidth(self) -> npt.NDArray[np.float64]:

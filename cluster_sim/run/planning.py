@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from cluster_sim.machine.course import CourseProgress
 from cluster_sim.machine.free import Free
 from cluster_sim.machine.machine import Machine
@@ -18,7 +20,6 @@ from cluster_sim.run.news import News
 from cluster_sim.workload.jobs import Job
 
 if TYPE_CHECKING:
-    import numpy as np
     import numpy.typing as npt
 
     from cluster_sim.platform.accounts import Accounts
@@ -91,8 +92,9 @@ class Planning:
     def grown(self, running: Running, cores: int, memory: bool = False) -> Placement | None:
         """Return a running job's placement with more cores, on its own nodes first; None if too few are free.
 
-        The others are free, on nodes that are on and, until the job's request ends, open to it; a power cap allows them, and
-        with ``memory`` the nodes have room for what the job's tasks occupy. A job with a p-state of its own gets whole nodes.
+        The others are free, on nodes that are on and, until the job's request ends, open to it, and have the GPUs that go
+        with its tasks; a power cap allows them, and with ``memory`` the nodes have room for what the job's tasks occupy. A
+        job with a p-state of its own gets whole nodes.
         """
         job = running.job
         rooms: npt.NDArray[np.integer] | None = (
@@ -100,6 +102,9 @@ class Planning:
         )
         if self._cores.eligibility.restricts:
             rooms = self._cores.open_rooms(self._request(job, cores), None, rooms, None)
+        if self._cores.resources.asks(job):
+            room = self._cores.resources.room(job)
+            rooms = room if rooms is None else np.minimum(rooms, room)
         placement = self._cores.grown(running.placement, cores, rooms)
         if placement is None or (self._changes is not None and not self._changes.keeps_its_clock(running, placement)):
             return None
@@ -120,7 +125,7 @@ class Planning:
         Raises PlacementError if a cap has to look at a p-state that the processors there do not have.
         """
         budget = self._machine.budget
-        if budget.allows(placement, p_state):
+        if budget.allows(job, placement, p_state):
             return True
         budget.refuse(job)
         return False

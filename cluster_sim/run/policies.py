@@ -82,7 +82,8 @@ class Scheduler:
     keeps_limits = False
     keeps_reservations = False  #: Whether it says who ends before an advance reservation; else requests do.
     spreads_tasks = False  #: Whether it decides how many tasks each of a job's `nodes` gets; else all get as many.
-    gives_gpus = False  #: Whether it knows where GPUs are free; else jobs that need some are rejected.
+    gives_resources = True  #: Whether its placements have the GPUs and other units of jobs; else these are rejected.
+    keeps_resources = False  #: Whether it says itself which jobs can never have the units that they ask for.
     at_boundaries = False  #: Whether it decides whenever a malleable job comes to the end of a part.
 
     #: Why it keeps back a job that would fit, where it says nothing else: what a run without ``--explain`` tells.

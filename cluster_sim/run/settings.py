@@ -219,9 +219,7 @@ class _Inputs:
     ] = False
     ignore_gpus: Annotated[
         bool,
-        Doc(
-            "run jobs that need GPUs, which only the scheduler slurm gives, as if they needed none, instead of rejecting them"
-        ),
+        Doc("run jobs that need GPUs as if they needed none, instead of rejecting them where the platform has too few"),
         Setting(of_workload=True, elsewhere=_NOT_REPEATED),
     ] = False
     scheduler: Annotated[

@@ -119,9 +119,14 @@ JOB_FIELDS: tuple[Field, ...] = (
     Field("reservation", "str", "", "advance reservation that the job runs in", ""),
     Field("qos", "str", "", "quality of service that it was submitted with", ""),
     Field("account", "str", "", "account that it is charged to", ""),
-    Field("licenses", "str", "", "licences that it holds, `name:count,name:count`; only `slurm` simulates them", ""),
+    Field("licenses", "str", "", "licences that it holds, `name:count,name:count`, of the platform's pools", ""),
     Field("array_limit", "int", "", "tasks of its job array that may run at once, for `slurm`; 0: all", 0, ">= 0"),
-    Field("gpus", "int", "", "GPUs that it needs; only `slurm` gives them", 0, ">= 0"),
+    Field("gpus", "int", "", "GPUs in all: evenly over `nodes`, else in proportion to its tasks", 0, ">= 0"),
+    Field("gpus_per_node", "int", "", "GPUs on each of its nodes", 0, ">= 0"),
+    Field("gpus_per_task", "int", "", "GPUs for each of its tasks", 0, ">= 0"),
+    Field("gpu_type", "str", "", "type of its GPUs, several joined by `|`; empty: any", ""),
+    Field("gpu_share", "float", "", "share of each of its GPUs that it takes", 1.0, "> 0", 1.0),
+    Field("resources", "str", "", "other counted units on each of its nodes, `fpga:2;disk:1`", ""),
     Field("priority", "float", "", "higher is more urgent, for some schedulers", 0.0),
     Field("min_cores", "int", "", "fewest cores it can run on; 0: as many as requested", 0, ">= 0"),
     Field("max_cores", "int", "", "most cores it can run on; 0: as many as requested", 0, ">= 0"),
@@ -204,6 +209,18 @@ RESULT_TABLES: dict[str, tuple[Field, ...]] = {
         Field("start", "float", "s", "the cores are taken; nodes may still boot"),
         Field("end", "float", "s", "the cores are given back"),
         Field("used_from", "float", "s", "the job's tasks begin; NaN: never, or a guest"),
+    ),
+    "resource_holds": (
+        Field("owner", "str", "", "id of the job that held them"),
+        Field("kind", "str", "", "job"),
+        Field("attempt", "int", "", "the attempt of the job, from 1"),
+        Field("node", "str", "", "name of the node; empty: a licence, which belongs to no node"),
+        Field("resource", "str", "", "gpu, or the name of another resource or licence"),
+        Field("first", "int", "", "first unit held, counted within the node"),
+        Field("last", "int", "", "last unit held, included"),
+        Field("share", "float", "", "share of each unit, 1: all of it"),
+        Field("start", "float", "s", "they are taken; nodes may still boot"),
+        Field("end", "float", "s", "they are given back"),
     ),
     "attempts": (
         Field("job_id", "str", "", "id of the job"),
@@ -366,8 +383,19 @@ SUMMARY_METRICS: tuple[Field, ...] = (
     Field("mean_watts", "float", "W", "energy / length of the window it covers"),
     Field("max_watts", "float", "W", "highest power of the platform"),
 )
+GPU_METRICS: tuple[Field, ...] = (
+    Field(
+        "utilisation_gpu",
+        "float",
+        "",
+        "busy GPU-seconds of jobs / (GPUs x window), by shares; the window of `utilisation`",
+    ),
+    Field("stranded_gpu_s", "float", "GPU s", "free GPUs whose node has no free core, summed over time"),
+    Field("energy_gpus_j", "float", "J", "part of energy_j that GPUs drew, idle and busy, on nodes that were on"),
+)
+"""More keys of summary.json, of platforms with GPUs."""
 
-MORE_IS_BETTER = ("jobs_completed", "availability", "throughput_jobs_per_h", "utilisation")
+MORE_IS_BETTER = ("jobs_completed", "availability", "throughput_jobs_per_h", "utilisation", "utilisation_gpu")
 """Metrics of the summary that are better when higher; all others are better when lower, if either is."""
 
 
@@ -376,8 +404,8 @@ def names(fields: Iterable[Field]) -> list[str]:
     return [field.name for field in fields]
 
 
-_UNITS = {field.name: field.unit for field in SUMMARY_METRICS}
-_UNIT_ENDINGS = {"s": "_s", "J": "_j", "J s": "_js", "core s": "_s"}
+_UNITS = {field.name: field.unit for field in (*SUMMARY_METRICS, *GPU_METRICS)}
+_UNIT_ENDINGS = {"s": "_s", "J": "_j", "J s": "_js", "core s": "_s", "GPU s": "_s"}
 _SPELLING = {"edp": "EDP", "p95": "95th percentile of", "reward": "minus the reward"}  # an objective is to be least
 
 

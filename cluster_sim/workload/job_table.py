@@ -20,6 +20,7 @@ from cluster_sim.workload.dependencies import check_after
 from cluster_sim.workload.fields import JOB_FIELDS, REQUIRED, UNKNOWN, Field
 from cluster_sim.workload.parts import MOST_CHECKPOINTS, checkpoints_in, parse_interval, parse_parts
 from cluster_sim.workload.phases import parse_phases
+from cluster_sim.workload.resource_request import GPU_COLUMNS, parse_units
 from cluster_sim.workload.speedup import parse_speedup
 
 Columns = dict[str, Any]
@@ -87,6 +88,7 @@ def checked_columns(columns: Mapping[str, Any], source: str = "jobs", locate: Lo
                 parse(text)
             except InputError as error:
                 raise FormatError(place(texts.index(text), name), error.expected, text) from None
+    _check_gpus(table, place)
     _check_widths(table, place)
     _check_checkpoints(table, place)
     check_after(table, place)
@@ -171,6 +173,14 @@ def read_only(table: Mapping[str, np.ndarray]) -> Columns:
     return views
 
 
+def as_one_table(jobs: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
+    """Return a mapping for each job as a table; where some jobs say nothing of a field, its default stands."""
+    names = dict.fromkeys(name for job in jobs for name in job)
+    defaults = {name: JOB_FIELD[name].default for name in names if name in JOB_FIELD}
+    told = {name: default for name, default in defaults.items() if default is not REQUIRED}
+    return pd.DataFrame([told | dict(job) for job in jobs], columns=list(names))
+
+
 def as_columns(jobs: pd.DataFrame) -> Columns:
     """Return the columns of a job table as arrays (read-only views)."""
     return {str(name): jobs[name].to_numpy() for name in jobs.columns}
@@ -234,8 +244,18 @@ _READ_AS: dict[str, Callable[[str], object]] = {
     "parts": parse_parts,
     "speedup": parse_speedup,
     "checkpoint_interval": parse_interval,
+    "resources": parse_units,
 }
 """Parsers of the columns of text that have a syntax."""
+
+
+def _check_gpus(table: Columns, place: Callable[[int, str], str]) -> None:
+    """Check that each job asks for GPUs in one way: in all, for each node, or for each task."""
+    asked = [table[name] > 0 for name in GPU_COLUMNS if any(table[name].strides) or table[name][:1].any()]
+    if len(asked) > 1 and (several := sum(asked) > 1).any():
+        row = int(several.argmax())
+        found = " and ".join(f"{name} {table[name][row]}" for name in GPU_COLUMNS if table[name][row])
+        raise FormatError(place(row, GPU_COLUMNS[0]), f"one of {', '.join(GPU_COLUMNS)}", found)
 
 
 def _check_widths(table: Columns, place: Callable[[int, str], str]) -> None:

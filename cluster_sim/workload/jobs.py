@@ -89,6 +89,11 @@ class Job:
     licenses = _column("licenses", str, "Licences that it holds while it runs, ``name:count,name:count``.")
     array_limit = _column("array_limit", int, "Tasks of its array (of ``7_1``: ``7_…``) that may run at once; 0: all.")
     gpus = _column("gpus", int, "GPUs that the job needs, on all its nodes together.")
+    gpus_per_node = _column("gpus_per_node", int, "GPUs that the job needs on each of its nodes.")
+    gpus_per_task = _column("gpus_per_task", int, "GPUs that the job needs for each of its tasks.")
+    gpu_type = _column("gpu_type", str, "Type of these GPUs, several joined by ``|``; empty: any.")
+    gpu_share = _column("gpu_share", float, "Share of each of its GPUs that the job takes.")
+    resources = _column("resources", str, "Other units that it needs on each of its nodes, ``fpga:2;disk:1``.")
     exclusive = _column("exclusive", bool, "Whether the job has its nodes for itself.")
     reservation = _column("reservation", str, "Name of the advance reservation that it runs in; empty when in none.")
 
@@ -219,7 +224,7 @@ class JobColumns:
 REQUEST_COLUMNS = (
     "job_id submit_time requested_cores requested_time nodes ntasks_per_node mem_vol memory req_energy max_energy "
     "deadline priority profile user group tags requires exclusive reservation queue partition "
-    "qos account licenses array_limit gpus "
+    "qos account licenses array_limit gpus gpus_per_node gpus_per_task gpu_type gpu_share resources "
     "min_cores max_cores malleable speedup parts checkpoint_interval checkpoint_time restart_time reconfiguration_time"
 ).split()
 """Columns of the workload that a scheduler may see: it does not see how much work a job really is."""

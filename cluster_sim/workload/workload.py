@@ -38,13 +38,16 @@ from cluster_sim.workload.job_table import (
     Locate,
     as_columns,
     as_frame,
+    as_one_table,
     checked_columns,
+    constant,
     read_only,
     shift,
     take,
 )
 from cluster_sim.workload.jobs import request_columns
 from cluster_sim.workload.phases import parse_phases, phases_text
+from cluster_sim.workload.resource_request import GPU_COLUMNS
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -131,7 +134,7 @@ class Workload:
         if not isinstance(jobs, pd.DataFrame | Mapping):  # a mapping for each job
             if not isinstance(jobs, list | tuple) or not all(isinstance(job, Mapping) for job in jobs):
                 raise InputError("workload", "columns by name, or a mapping for each job", jobs)
-            jobs = pd.DataFrame(list(jobs))
+            jobs = as_one_table(jobs)
         columns = as_columns(jobs) if isinstance(jobs, pd.DataFrame) else jobs
         self._table = checked_columns(columns, f"workload {name}".rstrip(), locate)
         self.name = name
@@ -572,11 +575,15 @@ class Workload:
         anonymised.header = tuple(line for line in self.header if not _OF_A_NAME.search(line))
         return anonymised
 
-    def without_gpus(self) -> Workload:
-        """Return the jobs as if they needed no GPUs: schedulers but ``slurm`` reject those that need any."""
+    @property
+    def gpu_jobs(self) -> int:
+        """Return how many jobs need GPUs."""
         columns = self._arrays()
-        columns["gpus"] = np.zeros(len(self), dtype=np.int64)
-        return self._with(columns)
+        return int(np.logical_or.reduce([columns[name] > 0 for name in GPU_COLUMNS]).sum())
+
+    def without_gpus(self) -> Workload:
+        """Return the jobs as if they needed no GPUs, for a platform without any."""
+        return self._with(self._arrays() | {name: constant(0, len(self)) for name in GPU_COLUMNS})
 
     # -- dependencies -------------------------------------------------------------------------------------------------
 

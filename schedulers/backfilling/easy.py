@@ -138,7 +138,7 @@ class EasyBackfilling(Backfilling):
     ``order=saf`` instead sorts the whole queue. With ``aging``, jobs that have waited that long (s) go first.
 
     Where it matters on which nodes a job runs, a promise is of a place (:class:`~schedulers.backfilling.node_plan.NodePlan`).
-    Several promises, promises of memory, and promises around advance reservations stand in a profile
+    Several promises, and promises of memory, of counted resources or around advance reservations stand in a profile
     (:class:`~schedulers.backfilling.profile_plan.ProfilePlan`). The passes are the same.
     """
 
@@ -173,7 +173,7 @@ class EasyBackfilling(Backfilling):
 
     def _plans(self, view: View) -> Callable[[], Plan]:
         """Return what makes the plan of each pass of a run."""
-        if self._depth > 1 or self.memory or view.machine.turning_times:
+        if self._depth > 1 or self.memory or view.machine.turning_times or view.machine.counts_resources:
             return partial(self._profile, view)
         by_number = partial(CountedPlan, self._where, self._timeline)
         if self._counted:

@@ -48,7 +48,8 @@ class ProfilePlan:
         free: Amount = self._view.free_total
         if not counted:
             now = self._view.planning.outlook()
-            free = self._with_memory(now.free, np.minimum(now.memory.capacity - now.memory.used, MOST_MB))
+            memory = np.minimum(now.memory.capacity - now.memory.used, MOST_MB)
+            free = self._vector(now.free, memory, now.resources.free)
         self.profile = AvailabilityProfile(self._view.now, free)
         self._cut_at_windows()
         self._endless: Amount = self._nothing()  # held by jobs that requested no time
@@ -63,7 +64,8 @@ class ProfilePlan:
 
     # ------------------------------------------------------------------ amounts of cores, or of each node
 
-    def _amount(self, job: Job, placement: Placement | None) -> int | npt.NDArray[Any]:
+    def _amount(self, job: Job, placement: Placement | None, of: Placement | None = None) -> int | npt.NDArray[Any]:
+        """Return what a job takes with a placement, which may be what is offered ``of`` a larger one."""
         if self._counted or placement is None:
             # A job that has been resized holds other cores than it requested.
             return job.requested_cores if placement is None else placement.cores
@@ -74,7 +76,8 @@ class ProfilePlan:
         memory = np.zeros(self._nodes)
         for first, stop, taken in placement.spans if self._where.counts_memory else ():
             memory[first:stop] += job.memory * taken
-        return self._with_memory(cores, memory)
+        resources = self._machine.resources
+        return self._vector(cores, memory, resources.amount(resources.planned(job, of or placement)))
 
     def _nothing(self) -> Amount:
         return 0 if self._counted else self._on_node(0, 0)
@@ -82,26 +85,38 @@ class ProfilePlan:
     def _held(self, running: Running) -> int | npt.NDArray[Any]:
         """Return what a job gives back when it ends: what it has on nodes that are not withheld."""
         withheld = self._view.machine.withheld if self._view.machine.withheld_count else None
-        return self._amount(running.job, running.placement.offered(withheld))
+        return self._amount(running.job, running.placement.offered(withheld), running.placement)
 
     def _on_node(self, node: int, cores: int) -> npt.NDArray[Any]:
+        assert self._machine is not None
         amount = np.zeros(self._nodes, np.int64)
         amount[node] = cores
-        return self._with_memory(amount, np.zeros(self._nodes))
+        return self._vector(amount, np.zeros(self._nodes), np.zeros_like(self._machine.resources.free))
 
-    def _with_memory(self, cores: npt.NDArray[np.integer], memory: npt.NDArray[np.float64]) -> npt.NDArray[Any]:
-        """Return cores as whole numbers, or, beside memory, as floats, so that both find the same to fit."""
-        return np.concatenate((cores, memory)) if self._where.counts_memory else cores.astype(np.int64)
+    def _vector(
+        self, cores: npt.NDArray[np.integer], memory: npt.NDArray[np.float64], resources: npt.NDArray[np.int64]
+    ) -> npt.NDArray[Any]:
+        """Return what each node has of all that counts: cores, then memory (all as floats then), then counted resources."""
+        parts = [cores, memory, resources] if self._where.counts_memory else [cores, resources]
+        return np.concatenate(parts) if len(resources) or self._where.counts_memory else cores.astype(np.int64)
 
     def _room_for(self, job: Job, free: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
         """Return for how many tasks of the job each node has free cores, and memory if that counts; shape (nodes,)."""
         free = free - self._kept_from(job)
-        cores, memory = free[: self._nodes].astype(np.int64), self._where.memory_of(job)
+        nodes, memory = self._nodes, self._where.memory_of(job)
+        room = free[:nodes].astype(np.int64)
         if self._view.machine.restricts and job.exclusive:
-            return np.where(cores == self._view.platform.node_cores, cores, 0)  # an empty node has all its memory, too
-        if not memory:
-            return cores
-        return np.minimum(cores, tasks_in(free[self._nodes :], memory, self._view.platform.core_count))
+            room = np.where(room == self._view.platform.node_cores, room, 0)  # an empty node has all its memory, too
+        elif memory:
+            room = np.minimum(room, tasks_in(free[nodes : 2 * nodes], memory, self._view.platform.core_count))
+        assert self._machine is not None
+        if self._machine.resources.asks(job):
+            room = np.minimum(room, self._machine.resources.room(job, self._resources(free)))
+        return room
+
+    def _resources(self, free: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+        """Return the counted resources of a vector."""
+        return free[self._nodes * (2 if self._where.counts_memory else 1) :].astype(np.int64)
 
     def _kept_from(self, job: Job) -> Amount:
         """Return what has to stay free beside the job all the time, for one that is to start some day."""
@@ -149,13 +164,14 @@ class ProfilePlan:
         """
         assert self._machine is not None
         for delay in self._boots.lengths:
-            room = self._room_for(job, self.profile.least(start, planned_end(job, start + delay)))
-            room = self._boots.within(room, start, delay)
+            least = self.profile.least(start, planned_end(job, start + delay))
+            room = self._boots.within(self._room_for(job, least), start, delay)
             if not self._has_room(job, room):
                 continue
             where = self._where
             placement = where.now(job, room) if at_once else where.later(job, self._machine, start, room)
             if placement is not None:
+                self._machine.resources.plan(job, placement, self._resources(least - self._kept_from(job)))
                 return Promise(start, placement, self._boots.delay(placement))
         return None
 
@@ -225,10 +241,13 @@ class ProfilePlan:
             renewed = self._on_nodes(job, start)
         else:
             renewed = Promise(start, placement, self._boots.delay(placement))
-            room = self._room_for(job, self.profile.least(start, renewed.end(job)))
+            least = self.profile.least(start, renewed.end(job))
+            room = self._room_for(job, least)
             room = self._boots.within(room, start, renewed.delay)
             if any((room[first:stop] < cores).any() for first, stop, cores in placement.spans):
                 return None
+            assert self._machine is not None
+            self._machine.resources.plan(job, placement, self._resources(least))
         if renewed is None or renewed.delay > delay:
             return None
         self.keep(job, renewed)
@@ -243,6 +262,8 @@ class ProfilePlan:
             assert self._machine is not None
             placement = self._where.later(job, self._machine, math.inf, self._room_for(job, in_the_end))
             fits = placement is not None
+            if placement is not None:
+                self._machine.resources.plan(job, placement, self._resources(in_the_end))
         if fits and self._some_day is None:
             self._some_day = job, self._amount(job, placement)
         return Promise(math.inf) if fits else None

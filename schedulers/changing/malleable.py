@@ -122,7 +122,7 @@ class Malleable(Scheduler):
             takes_any = view.machine.counts_only or (
                 not job.is_shaped and job.min_cores > view.machine.widest_node(job)
             )
-            if takes_any and view.is_pending(job):
+            if takes_any and view.is_pending(job) and not view.machine.asks_for_resources(job):
                 given: list[int] = []
                 for giver, count in self._sizes.room(_bounds(view, job), elastic):
                     given += self._shrink(giver, count)
@@ -148,7 +148,9 @@ class Malleable(Scheduler):
             one = running[index]
             bounds = known.get(index)
             if bounds is None:
-                bounds = known[index] = CoreBounds.of(one.job) if _is_resizable(one.job) else CoreBounds(0, 0, 0)
+                # Whether units are free beside the cores that it would get is not looked at here.
+                can_change = _is_resizable(one.job) and not view.machine.asks_for_resources(one.job)
+                bounds = known[index] = CoreBounds.of(one.job) if can_change else CoreBounds(0, 0, 0)
             if bounds.most and view.planning.progress(one).can_resize:
                 elastic.append(ResizableJob(one, bounds, one.placement.cores))
             elif bounds.most and one in view.planning.at_boundary:
@@ -225,7 +227,7 @@ class Malleable(Scheduler):
             return
         for running in tuple(view.planning.at_boundary):
             more = view.planning.progress(running).wanted_cores - running.placement.cores
-            if more > 0:
+            if more > 0 and not view.machine.asks_for_resources(running.job):
                 free = np.where(view.machine.is_on, self._unpromised(view), 0)
                 nodes = np.repeat(np.arange(len(free)), free).tolist()[:more]
                 if len(nodes) == more:

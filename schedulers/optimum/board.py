@@ -31,6 +31,7 @@ from cluster_sim.models.processor_step import (
 from cluster_sim.platform.platform import Platform, ProcessorType
 from cluster_sim.workload.fields import JOB_FIELDS
 from cluster_sim.workload.jobs import Job, requests
+from cluster_sim.workload.resource_request import GPU_COLUMNS
 from cluster_sim.workload.work import Work
 from schedulers.optimum.position import Cores, LastStart, Move, Position
 from schedulers.optimum.spreads import Alike, shaped, wide
@@ -38,7 +39,7 @@ from schedulers.optimum.spreads import Alike, shaped, wide
 if TYPE_CHECKING:
     from cluster_sim.workload.workload import Workload
 
-UNSUPPORTED = ("requires", "exclusive", "reservation", "after", "checkpoint_interval")
+UNSUPPORTED = ("requires", "exclusive", "reservation", "after", "checkpoint_interval", *GPU_COLUMNS, "resources")
 """Columns of the job schema whose wishes the board does not know; jobs that have one are refused."""
 
 

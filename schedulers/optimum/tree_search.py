@@ -41,7 +41,7 @@ class TreeSearch(Scheduler):
     of one phase that are all submitted at once, at most ``window`` of them, and no limit reached, the run is the optimum
     without waiting.
 
-    Jobs beyond the window, and jobs that ask for nodes of their own or nodes with tags, start after the others where
+    Jobs beyond the window, and jobs that ask for nodes of their own, nodes with tags or GPUs, start after the others where
     they fit first. The search knows nothing of memory, booting, communication and power caps: a job that cannot have the
     cores that were found for it takes others. Work grows with ``limit`` and the nodes: it is for small machines.
     """
@@ -101,8 +101,9 @@ class TreeSearch(Scheduler):
                 yield Hold(job, view.shortage(job, self.memory) or SKIPPED)
 
     def _is_plain(self, view: View, job: Job) -> bool:
-        """Return whether a job may run on any nodes, beside others."""
-        return not job.exclusive and view.machine.eligible(job) is None
+        """Return whether a job may run on any nodes, beside others, and asks for cores alone."""
+        machine = view.machine
+        return not job.exclusive and machine.eligible(job) is None and not machine.asks_for_resources(job)
 
     def _search(self, view: View, pending: list[Job]) -> tuple[list[Job], Optimum]:
         """Return the jobs that the machine can hold one day, and the best schedule for them."""

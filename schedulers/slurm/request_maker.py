@@ -67,7 +67,8 @@ class RequestMaker:
             cores=job.requested_cores,
             tasks_per_node=job.ntasks_per_node,
             memory_per_cpu=job.memory,
-            gpus_per_node=job.gpus // max(job.nodes, 1),
+            gpus_per_node=job.gpus_per_node or job.gpus // max(job.nodes, 1),
+            gpu_type=job.gpu_type,
             exclusive=job.exclusive,
             features="&".join(sorted(job.requires)),
             licences=licences_of(job.licenses),
@@ -99,9 +100,15 @@ def why_no_gpus(job: Job, ask: Ask, shares_cores: bool, widest: int) -> str:
 
     ``widest`` is how many CPUs the widest node has: a job of more, on any number of nodes, says nothing of the GPUs on each.
     """
+    if job.gpus_per_task:
+        return f"it asks for {job.gpus_per_task} GPUs for each task: only GPUs on each node are simulated"
+    if job.gpu_share < 1.0 and ask.gpus_per_node:
+        return f"it asks for a share of {job.gpu_share:g} of a GPU: only whole ones are simulated"
+    if job.resources:
+        return f"it asks for {job.resources} on each node: of counted resources only GPUs are simulated"
     if ask.gpus_per_node and shares_cores:
         return f"it asks for {ask.gpus_per_node} GPUs on a node, which are not simulated where jobs share cores"
-    if ask.gpus_per_node and not job.nodes and job.requested_cores > widest:
+    if job.gpus and not job.nodes and job.requested_cores > widest:
         return f"it asks for {job.gpus} GPUs on any number of nodes: only as many on each are simulated"
     if job.gpus % max(job.nodes, 1):
         return f"it asks for {job.gpus} GPUs on {job.nodes} nodes: only as many on each are simulated"

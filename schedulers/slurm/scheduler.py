@@ -66,7 +66,7 @@ class Slurm(Scheduler):
     spec = "slurm"
     keeps_limits = True
     keeps_reservations = True
-    gives_gpus = True
+    keeps_resources = True
     spreads_tasks = True
 
     @checked

@@ -20,7 +20,7 @@ SIZE = "homogeneous:nodes=4,cores=4"
     ("words", "told"),
     [
         (["-p", "homogenous:nodes=4,cores=4"], "expected a file, or a spec such as homogeneous:…, "),
-        (["-p", "homogeneous:node=4,cores=4"], "memory_gb) (the nearest is nodes), found node"),
+        (["-p", "homogeneous:node=4,cores=4"], "memory_gb, gpus) (the nearest is nodes), found node"),
         (["-w", "lubin:jobs=5,nodes=4", "-p", SIZE], "expected a file, or a spec such as lublin:…, found lubin"),
         (["-w", "lublin:job=5,nodes=4", "-p", SIZE], "(the nearest is jobs), found job"),
         (["-s", "eazy"], "(the nearest is easy), found eazy"),

@@ -318,7 +318,7 @@ def test_every_kind_of_file_is_known(done, refused) -> None:
     done("run", *LAB, "--out", "out")
     assert "results, valid" in done("validate", "out").stdout
     done("convert", "out", "x_jobs.csv")
-    assert "jobs          8 rows" in done("validate", "x_jobs.csv").stdout
+    assert "jobs            8 rows" in done("validate", "x_jobs.csv").stdout
     Path("reserved.yaml").write_text("reservations:\n  - {name: course, start: 0, end: never, nodes: [0-1]}\n")
     assert refused("validate", "reserved.yaml").startswith(
         "reserved.yaml: reservations[0].end: expected a valid number"

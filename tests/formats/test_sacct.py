@@ -282,7 +282,7 @@ def test_gpus_are_kept_and_jobs_that_need_them_rejected(tmp_path: Path) -> None:
     platform, easy = Platform.homogeneous(2, 4), make_scheduler("easy")
     jobs = Simulation(platform, workload, easy).run().jobs
     assert jobs["state"].tolist() == ["completed", "rejected", "rejected"]
-    assert jobs["reason"][1] == "it asks for 2 GPUs, which only the scheduler slurm gives"
+    assert jobs["reason"][1] == "it asks for 2 GPUs, the platform has none"
     assert set(Simulation(platform, workload.without_gpus(), easy).run().jobs["state"]) == {"completed"}
     late = Simulation(platform, Workload.read(dump(tmp_path, ONE)), make_scheduler("fcfs"))
     job = late.submit(
@@ -390,7 +390,7 @@ def test_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     assert shell(*run, str(tmp_path / "b"), "--ignore-gpus") == 0
     assert pd.read_csv(tmp_path / "b/jobs.csv")["state"].tolist() == ["completed", "completed"]
     told = capsys.readouterr().err
-    assert "it asks for 1 GPU, which only the scheduler slurm gives; --ignore-gpus runs" in told
+    assert "it asks for 1 GPU, the platform has none; --ignore-gpus runs" in told
     assert "1 of 2 jobs need GPUs: they run as if they needed none" in told
     assert (
         shell("run", "-p", "homogeneous:nodes=2,cores=4", "-w", dump(tmp_path, row("x")), "--out", str(tmp_path)) == 2

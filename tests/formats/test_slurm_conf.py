@@ -50,7 +50,7 @@ def names(platform: Platform) -> tuple[str, ...]:
 
 
 def test_nodes_and_their_hardware(tmp_path: Path) -> None:
-    """Sockets are processors, CPUs their cores; memory is in GB; features are tags; equal lines share a type."""
+    """Sockets are processors, CPUs cores; memory is in GB; features are tags; GPUs are counted; equal lines share a type."""
     platform = Platform.read(conf(
         tmp_path,
         "ClusterName=lab",
@@ -61,8 +61,10 @@ def test_nodes_and_their_hardware(tmp_path: Path) -> None:
     assert names(platform) == ("n01", "n02", "n03", "m8", "n04")
     assert platform.node_cores.tolist() == [16, 16, 16, 6, 16]
     assert [(len(kind.processors), kind.memory_gb, sorted(kind.tags)) for kind in platform.node_types] == [
-        (2, 64.0, ["big", "fast"]), (1, None, []),
+        (2, 64.0, ["big", "fast"]), (1, None, []), (2, 64.0, ["big", "fast"]),
     ]  # fmt: skip
+    assert platform.units_of("gpu").tolist() == [0, 0, 0, 0, 4]
+    assert platform.node_types[2].resources["gpu"].type == "a"
     assert platform.slurm is not None
     assert platform.id == "lab"
     assert platform.node_name(0) == "lab.node0"
@@ -165,13 +167,16 @@ def test_nodes_of_no_partition_are_left_out(tmp_path: Path) -> None:
 
 
 def test_gres_that_are_no_gpus_are_not_told_as_such(tmp_path: Path) -> None:
-    """Only GPUs are given to jobs."""
+    """Only GPUs are given to jobs, and those of one type on a node."""
     path = conf(
-        tmp_path, "NodeName=n1 Gres=tmpfs:100G,craynetwork:4", "NodeName=n2 Gres=gpu:a:2", "PartitionName=p Nodes=ALL"
+        tmp_path,
+        "NodeName=n1 Gres=tmpfs:100G,craynetwork:4",
+        "NodeName=n2 Gres=gpu:a:2,gpu:b:1",
+        "PartitionName=p Nodes=ALL",
     )
     assert warned(path) == (
-        f"{path}: Gres craynetwork, tmpfs: not simulated\n"
-        f"{path}: Gres of 1 node: kept, only the scheduler slurm:conf=FILE gives GPUs to jobs"
+        f"{path}: Gres craynetwork, tmpfs: not simulated; "
+        "GPUs of 1 node, which have several types on a node: not simulated"
     )
 
 
@@ -278,8 +283,7 @@ def test_what_is_not_simulated_is_told_in_a_line(tmp_path: Path) -> None:
     assert warned(path) == (
         f"{path}: CoreSpecCount: CPUs set aside for the system run jobs; TopologyPlugin: all nodes are equally near; "
         "Prolog: takes no time; not known: Colour, NonsenseKey\n"
-        f"{path}: Gres of 2 nodes: kept, only the scheduler slurm:conf=FILE gives GPUs to jobs; "
-        "nodes, limits, tiers and states of partitions: only the scheduler slurm:conf=FILE follows them; "
+        f"{path}: nodes, limits, tiers and states of partitions: only the scheduler slurm:conf=FILE follows them; "
         "PriorityWeightAge, PriorityType: only the scheduler slurm:conf=FILE and the order multifactor follow them; "
         "SchedulerType: only the scheduler slurm:conf=FILE follows them"
     )

@@ -25,6 +25,10 @@ VALID: dict[str, list[Any]] = {  # columns whose values mean something, or depen
     "min_cores": [0, 1],
     "max_cores": [0, 2**50],
     "partition": [-1, 7, "batch", "", "0 1"],
+    "gpus": [0, 3],  # of the three ways of asking for GPUs a job takes one
+    "gpus_per_node": [0],
+    "gpus_per_task": [0],
+    "resources": ["", "fpga", "fpga:2;disk:1"],
 }
 LOWEST = {"": -1e300, ">= 0": 0, "> 0": 1e-300, ">= 1": 1}
 

@@ -147,6 +147,7 @@ class Vandal:
             "placement": [one.placement for one in running],
             "time": [view.now],
             "cores": [1],
+            "resource": ["gpu"],
             **{name: [0] for name in ("index", "node", "processor")},
             "decision": [Start(job, one.placement) for job in waiting for one in running],
             "follower": [],  # that it can be told of passes, is meant

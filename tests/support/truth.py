@@ -23,6 +23,7 @@ from cluster_sim.machine.reason import Reason, ReasonKind
 from cluster_sim.records.reasons.waiting import WaitStretch
 from cluster_sim.run.decisions import Reserve
 from tests.support.contract.full import BY_HAND, NotACase, disturb, full_case, may_stall
+from tests.support.contract.resources import with_resources
 from tests.support.contract.runs import Case
 
 SPEAKS = ("fcfs", "sjf", "ljf", "list", "easy", "saf-easy", "conservative", "pcbe")
@@ -216,9 +217,16 @@ def _check_numbers(reason: Reason, moment: Moment) -> None:
         assert reason.found == moment.most_free, str(reason)
 
 
-def checked(seed: int, guests: bool = True, schedulers: tuple[str, ...] = (), explain: bool = True) -> Counter[str]:
-    """Draw a case by its seed, run and check it, with a log of decisions or without. Raises NotACase if there is no run."""
+def checked(
+    seed: int, guests: bool = True, schedulers: tuple[str, ...] = (), explain: bool = True, gpus: bool = False
+) -> Counter[str]:
+    """Draw a case by its seed, run and check it, with a log of decisions or without. Raises NotACase if there is no run.
+
+    With ``gpus`` its nodes have counted resources, and its jobs ask for them.
+    """
     case = full_case(seed, schedulers)
+    if gpus:
+        case = with_resources(Random(seed), case)
     if case.scheduler == BY_HAND:
         raise NotACase("no scheduler")
     count = Random(seed).choice([0, 0, 1, 3]) if guests else 0

@@ -32,11 +32,12 @@ from cluster_sim.formats.slurm.conf_keys import (
     Switches,
 )
 from cluster_sim.formats.slurm.conf_lines import Line, lines_of
-from cluster_sim.platform.hardware import Cluster, NodeGroup, NodeType, ProcessorType
+from cluster_sim.platform.hardware import Cluster, NodeGroup, NodeType, ProcessorType, Resource, Resources
 from cluster_sim.platform.platform import Platform
 from cluster_sim.platform.processor_table import power_at
 from cluster_sim.platform.slurm import Partition, SlurmMachine
 from cluster_sim.spelling import near
+from cluster_sim.workload.resource_request import GPU
 
 Value = TypeVar("Value")
 
@@ -229,17 +230,20 @@ def _add_nodes(line: Line, found: _Configuration, switches: Switches) -> None:
         sockets = 1
     memory_mb = _value(line, values.whole, 1, "realmemory")  # 1 is what Slurm takes if nothing is said
     tags = frozenset(filter(None, re.split(r"[,\s]+", line.pairs.get("feature", line.pairs.get("features", "")))))
-    key = (cpus, sockets, memory_mb, tags)
+    gpus = _value(line, values.gpus_by_type, dict[str, int](), "gres")
+    # Which GPUs a job gets on a node of several types is not simulated, so that none are given.
+    units = [Resource(count, kind) for kind, count in gpus.items() if count]
+    resources = Resources({GPU: units[0]} if len(units) == 1 else {})
+    key = (cpus, sockets, memory_mb, tags, resources)
     if key not in found.types:  # lines that say the same share a type
         type_name = line.pairs["nodename"] if len(line.pairs["nodename"]) <= 60 else f"type {len(found.types) + 1}"
         try:
             processor = ProcessorType(f"{cpus // sockets} CPUs", cpus // sockets, CLOCK_GHZ, power=power_at(CLOCK_GHZ))
             memory_gb = None if memory_mb <= 1 else memory_mb / 1024
-            found.types[key] = NodeType(type_name, (processor,) * sockets, memory_gb, tags=tags)
+            found.types[key] = NodeType(type_name, (processor,) * sockets, memory_gb, tags=tags, resources=resources)
         except InputError as error:
             raise FormatError(f"{line.place}, {error.where}", error.expected, error.found) from None
     weight = _value(line, values.whole, 1, "weight")
-    _value(line, values.gpus_of_gres, 0, "gres")
     state = _value(line, _state, "UNKNOWN", "state")
     for name in names:
         if name in found.nodes:
@@ -410,6 +414,8 @@ def _warn(path: str, found: _Configuration, switches: Switches, slurm: SlurmMach
     gres = {part.partition(":")[0].strip() for of_node in slurm.gres for part in of_node.split(",")}
     if other_gres := gres - {"gpu", "gres", ""}:
         parts.append(f"Gres {', '.join(sorted(other_gres))}: not simulated")
+    if several := sum(len(values.gpus_by_type(of_node)) > 1 for of_node in slurm.gres):
+        parts.append(f"GPUs of {counted(several, 'node')}, which have several types on a node: not simulated")
     unknown = list(found.unknown)
     for key, options in OPTIONS.items():
         not_simulated, not_known = options.apart(found.parameters.get(key, "")) if switches.is_on(key) else ([], [])
@@ -423,8 +429,6 @@ def _warn(path: str, found: _Configuration, switches: Switches, slurm: SlurmMach
         warn_user(ModelWarning(f"{path}: {'; '.join(parts)}"))
     # What the scheduler `slurm` does as the machine, and others do not.
     parts = []
-    if gpus := sum(values.gpus_of_gres(of_node) > 0 for of_node in slurm.gres):
-        parts.append(f"Gres of {counted(gpus, 'node')}: kept, only the scheduler slurm:conf=FILE gives GPUs to jobs")
     if any(_restricts(partition, len(slurm.node_names)) for partition in slurm.partitions):
         parts.append("nodes, limits, tiers and states of partitions: only the scheduler slurm:conf=FILE follows them")
     priorities = [key for key in found.scheduling if _PRIORITY.fullmatch(key.lower())]

@@ -66,7 +66,9 @@ class DrawBound:
             nodes.update(machine.cores.node_of(processor) for processor in machine.channels)
         for processor, count in extra.items():
             cores[processor] = cores.get(processor, 0) + count
-        total = machine.power.watts
+        total = machine.power.watts + sum(
+            sum(machine.cores.resources.busy_watts(holder.allocation.units).values()) for holder in self._booting
+        )
         for node in sorted(nodes):
             total += self._node_bound(node, cores, extra, p_state, kinds or {}) - machine.node(node).watts
         return total
@@ -103,6 +105,7 @@ class DrawBound:
             more = cores.get(processor, 0)
             wanted = wanted or more > 0
             loaded += self._processor_bound(processor, kind, more, p_state if processor in extra else None)
+        loaded += machine.power.unit_watts(number)
         if machine.nodes.powered_on[number]:
             return loaded
         costs = node.type.transitions

@@ -36,9 +36,10 @@ class LoneDraw:
         if self._made_for != (len(machine.ledger.transitions), len(machine.ledger.clock_changes)):
             self._look()
         cores = job.requested_cores
+        rest_w = self._rest_w + machine.cores.resources.least_watts(job)
         if cores <= machine.cores.widest and not job.is_shaped:
-            return self._rest_w + min(added[cores] for _, added in self._added if len(added) > cores)
-        total = self._rest_w
+            return rest_w + min(added[cores] for _, added in self._added if len(added) > cores)
+        total = rest_w
         by_cost = sorted(
             (min(added[n] / n for n in range(1, len(added))), count, added) for count, added in self._added
         )
@@ -67,7 +68,7 @@ class LoneDraw:
         for (number, off, processors), count in kinds.items():
             node_type = machine.platform.node_types[number]
             # W of a node with 0, 1, … cores busy, processor by processor.
-            loaded = [sum(self._table(kind)[0] for kind in processors)]
+            loaded = [sum(self._table(kind)[0] for kind in processors) + node_type.idle_resource_w]
             for kind in processors:
                 table = self._table(kind)
                 before = loaded[-1]

@@ -50,7 +50,7 @@ class Budget:
     #: The limits of the run so far, this one last: since when (s), and which (W).
     limits: Sequence[tuple[float, float]] = ()
 
-    def allows(self, placement: Placement, p_state: int | None = None) -> bool:
+    def allows(self, job: Job, placement: Placement, p_state: int | None = None) -> bool:
         """Return whether a job can start there now, in that p-state of its processors if one is given.
 
         Raises PlacementError if they have no such state.
@@ -151,16 +151,16 @@ class PowerBudget(DrawBound, Budget):
 
     # ------------------------------------------------------------------ whether a job can start
 
-    def allows(self, placement: Placement, p_state: int | None = None) -> bool:
-        return self.limit_w == float("inf") or self._steps(placement, p_state) is not None
+    def allows(self, job: Job, placement: Placement, p_state: int | None = None) -> bool:
+        return self.limit_w == float("inf") or self._steps(job, placement, p_state) is not None
 
     def fit(
         self, job: Job, placement: Placement, again: Again, within: npt.NDArray[np.integer] | None
     ) -> Placement | None:
-        if self.allows(placement):
+        if self.allows(job, placement):
             return placement
-        other = again(*self._elsewhere(placement, within))
-        if other is not None and self.allows(other):
+        other = again(*self._elsewhere(job, placement, within))
+        if other is not None and self.allows(job, other):
             return other
         self.refuse(job)
         return None
@@ -180,17 +180,22 @@ class PowerBudget(DrawBound, Budget):
     def require(self, job: Job, placement: Placement, p_state: int | None) -> dict[int, ProcessorType]:
         if self.limit_w == float("inf"):
             return {}
-        steps = self._steps(placement, p_state)
+        steps = self._steps(job, placement, p_state)
         if steps is None:
             self.refuse(job)
             raise PlacementError(f"job {job.job_id} may not start on {placement!r} now: {self.why_not()}")
         return steps
 
-    def _steps(self, placement: Placement, p_state: int | None) -> dict[int, ProcessorType] | None:
+    def _steps(self, job: Job, placement: Placement, p_state: int | None) -> dict[int, ProcessorType] | None:
         try:
-            return self._room_for(self._cores_on(placement), p_state)
+            return self._room_for(self._cores_on(placement), p_state, self._unit_watts(job, placement))
         except InputError as error:  # as JobClocks.choose has it where there is no cap
             raise PlacementError(f"on {placement!r}: {error}") from None
+
+    def _unit_watts(self, job: Job, placement: Placement) -> float:
+        """Return what the job's counted resources draw more when they are busy, W."""
+        resources = self._machine.cores.resources
+        return sum(resources.busy_watts(resources.holds(job, placement)).values()) if resources.asked else 0.0
 
     def why_not(self) -> Reason:
         return Reason(ReasonKind.CAPPED, amount=self.limit_w)
@@ -217,10 +222,10 @@ class PowerBudget(DrawBound, Budget):
     # ------------------------------------------------------------------ another placement
 
     def _elsewhere(
-        self, placement: Placement, within: npt.NDArray[np.integer] | None
+        self, job: Job, placement: Placement, within: npt.NDArray[np.integer] | None
     ) -> tuple[npt.NDArray[np.float64] | None, npt.NDArray[np.integer] | None]:
         """Return where to look instead: for a job on one node, where it is allowed; else on nodes that cost least a core."""
-        machine = self._machine
+        machine, unit_w = self._machine, self._unit_watts(job, placement)
         free = machine.cores.free if within is None else np.minimum(machine.cores.free, within)
         usable = machine.nodes.is_on | machine.nodes.is_off
         one = len(placement.spans) == 1 and placement.spans[0][1] - placement.spans[0][0] == 1
@@ -240,7 +245,7 @@ class PowerBudget(DrawBound, Budget):
                 extra = self._cores_on(Placement.on({node: taken}))
                 # A job on one node costs nothing where it is allowed, else inf; a wider one costs W per core.
                 if one:
-                    costs[key] = 0.0 if self._room_for(extra, None) is not None else np.inf
+                    costs[key] = 0.0 if self._room_for(extra, None, unit_w) is not None else np.inf
                 else:
                     costs[key] = (self._bound(extra) - self._bound({})) / taken
             order[node] = costs[key]
@@ -250,12 +255,16 @@ class PowerBudget(DrawBound, Budget):
 
     # ------------------------------------------------------------------ slower and faster
 
-    def _room_for(self, extra: Mapping[int, int], p_state: int | None) -> dict[int, ProcessorType] | None:
+    def _room_for(
+        self, extra: Mapping[int, int], p_state: int | None, unit_w: float = 0.0
+    ) -> dict[int, ProcessorType] | None:
         """Return the clocks at which ``extra`` busy cores fit, as few changes as need be; None if they fit at none.
+
+        Beside them, counted resources draw ``unit_w`` more.
 
         Of all processors, the one that draws most goes down by one p-state, until there is room.
         """
-        bound = self._bound(extra, p_state)
+        bound = self._bound(extra, p_state) + unit_w
         if bound <= self._most_w:
             return {}
         if not self.slow:

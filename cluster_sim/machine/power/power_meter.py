@@ -64,6 +64,10 @@ class PowerMeter:
         self.busy = self._none_busy[:]  #: Busy cores of each processor.
         self._draws_w = [0.0] * platform.node_count  # what each node draws when not on
         self._one_processor_a_node = platform.processor_count == platform.node_count
+        idle_w = [kind.idle_resource_w for kind in platform.node_types]
+        #: What the idle counted resources of each node draw; empty: nothing.
+        self._idle_units_w = [idle_w[i] for i in platform.type_of_node.tolist()] if any(idle_w) else []
+        self._busy_units_w: dict[int, float] = {}  # what busy ones draw more, by node
         #: True if watts follow the tasks' speeds.
         self.follows_rates = bool(getattr(models.power, "follows_rates", False))
         self._rate_watts: dict[int, float] = {}
@@ -77,6 +81,8 @@ class PowerMeter:
         self._loading_watts: list[float] | None = None
         if self._never_used is None:
             self._add_watts(float(np.sum([table[0] for table in self.table_of])))
+        if self._idle_units_w:
+            self._add_watts(math.fsum(self._idle_units_w))
 
     @property
     def loading_watts(self) -> list[float]:
@@ -111,13 +117,14 @@ class PowerMeter:
 
     def idle_watts(self, node: int) -> float:
         """Return what a node draws with no busy core."""
-        if self._never_used is None and self._one_processor_a_node:
+        if self._never_used is None and self._one_processor_a_node and not self._idle_units_w:
             return self.table_of[node][0]
-        return sum(self.table_of[p][0] for p in self._cores.processors_of(node) if not self.is_unused(p))
+        idle = sum(self.table_of[p][0] for p in self._cores.processors_of(node) if not self.is_unused(p))
+        return idle + (self._idle_units_w[node] if self._idle_units_w else 0.0)
 
     def idle_watts_of(self, nodes: Sequence[int]) -> list[float]:
         """Return what each of some nodes draws with no busy core."""
-        if self._never_used is None and self._one_processor_a_node:
+        if self._never_used is None and self._one_processor_a_node and not self._idle_units_w:
             tables = self.table_of
             return [tables[node][0] for node in nodes]
         return [self.idle_watts(node) for node in nodes]
@@ -162,8 +169,22 @@ class PowerMeter:
     def node_watts(self, node: int) -> float:
         """Return what a node draws now."""
         if self._nodes.state[node] is NodeState.IDLE:
-            return sum(self.processor_watts(processor) for processor in self._cores.processors_of(node))
+            drawn = sum(self.processor_watts(processor) for processor in self._cores.processors_of(node))
+            return drawn + self.unit_watts(node)
         return self._draws_w[node]
+
+    def unit_watts(self, node: int) -> float:
+        """Return what the counted resources of a node that is on draw now."""
+        if not self._idle_units_w and not self._busy_units_w:
+            return 0.0
+        return (self._idle_units_w[node] if self._idle_units_w else 0.0) + self._busy_units_w.get(node, 0.0)
+
+    def _load_units(self, allocation: Allocation, sign: int) -> None:
+        """Have the counted resources of an allocation draw what busy ones do, or no longer."""
+        watts = self._cores.resources.busy_watts(allocation.units)
+        for node, more in watts.items():
+            self._busy_units_w[node] = self._busy_units_w.get(node, 0.0) + sign * more
+        self._add_watts(sign * sum(watts.values()))
 
     def enter(self, nodes: Sequence[int], state: NodeState, draws_w: Sequence[float]) -> None:
         """Have nodes, all of which were in one state, draw what they draw in another: ``draws_w``, each W when not on."""
@@ -201,6 +222,8 @@ class PowerMeter:
     def load(self, allocation: Allocation) -> None:
         """Make the cores of an allocation busy."""
         self._ledger.loaded_from[allocation.hold] = self._env.now
+        if allocation.units:
+            self._load_units(allocation, 1)
         if self.follows_rates:
             self._count_busy(allocation, 1)
             return
@@ -250,6 +273,8 @@ class PowerMeter:
 
     def unload(self, allocation: Allocation) -> None:
         """Make the cores of an allocation idle; their tasks have left the channels."""
+        if allocation.units:
+            self._load_units(allocation, -1)
         if self.follows_rates:
             self._count_busy(allocation, -1)
             return

@@ -16,11 +16,13 @@ import numpy as np
 from cluster_sim.errors import ClusterSimError, FormatError
 from cluster_sim.machine.eligibility import Eligibility, eligibility_of
 from cluster_sim.machine.reason import LACKING, Loss, Reason, ReasonKind, as_reason
+from cluster_sim.machine.units.counted_resources import CountedResources
 from cluster_sim.platform.hardware import is_number
 from cluster_sim.run.decision_log import NOBODY, KeptBackRow, PromiseRow, ToldRow
 from cluster_sim.run.jobs.attempts import Absence
 from cluster_sim.spelling import UnknownKeys
 from cluster_sim.workload.advance_reservations import AdvanceReservation
+from cluster_sim.workload.resource_request import GPU_COLUMNS, RESOURCE_COLUMNS
 
 if TYPE_CHECKING:
     from cluster_sim.machine.ledger import Withholding
@@ -37,6 +39,11 @@ REQUESTS: Mapping[str, Any] = {
     "exclusive": False,
     "reservation": "",
     "min_cores": 0,
+    **dict.fromkeys(GPU_COLUMNS, 0),
+    "gpu_type": "",
+    "gpu_share": 1.0,
+    "resources": "",
+    "licenses": "",
 }
 """Requests of a job beside cores and time, with the values that stand for none."""
 
@@ -105,7 +112,9 @@ class Conditions:
             {
                 name: columns[name]
                 for name, nothing in REQUESTS.items()
-                if (name != MIN_CORES or simulation.traits.chooses_cores) and (columns[name] != nothing).any()
+                if (name != MIN_CORES or simulation.traits.chooses_cores)
+                and (name not in RESOURCE_COLUMNS or machine.cores.resources.asked)
+                and (columns[name] != nothing).any()
             },
             simulation.view.planning.counts_memory,
             tuple(
@@ -150,6 +159,11 @@ class Conditions:
     def are_plain(self) -> bool:
         """Return whether cores alone place every job: one that fits a node goes on one, others anywhere."""
         return not (self.requests or self.reservations)
+
+    def resources(self, platform: Platform) -> CountedResources:
+        """Return the counted resources of the machine, none of them held."""
+        asked = any(name in self.requests for name in RESOURCE_COLUMNS)
+        return CountedResources(platform, asked, by_unit="gpu_share" in self.requests)
 
     @property
     def shapes(self) -> bool:

@@ -22,11 +22,15 @@ from cluster_sim.machine.eligibility import Eligibility
 from cluster_sim.machine.free import Free
 from cluster_sim.machine.placement import Placement
 from cluster_sim.machine.reason import FITS, Reason, ReasonKind, lacking
+from cluster_sim.machine.units.counted_resources import CountedResources
+from cluster_sim.machine.units.unit_hold import ANYWHERE, UnitHold
 from cluster_sim.platform.node_state import NodeState
+from cluster_sim.records.empty_table import no_rows
 from cluster_sim.records.energy_accounts import node_bounds
 from cluster_sim.records.reasons.conditions import MIN_CORES, Conditions
 from cluster_sim.records.reasons.spells import SUSPENDED, Spell, Spells
 from cluster_sim.workload.jobs import Job
+from cluster_sim.workload.resource_request import WHOLE
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -39,6 +43,7 @@ if TYPE_CHECKING:
 STATES = tuple(NodeState)
 _ON = STATES.index(NodeState.IDLE)
 _OFF = STATES.index(NodeState.OFF)
+_UNITS = 4
 _SWITCHING_ON, _SWITCHING_OFF = STATES.index(NodeState.SWITCHING_ON), STATES.index(NodeState.SWITCHING_OFF)
 
 
@@ -108,12 +113,14 @@ class MachineHistory:
         self.suspensions = self._suspensions(result.all_spells)
         self.cores = self._core_changes()
         self.memory = self._memory_changes()
+        self.resources = CountedResources(self.platform) if known is None else known.resources(self.platform)
+        self.units, self.units_of = self._unit_changes(result, horizon, unfinished)
         self.states = self._state_changes(result.off_states, horizon)
         rows = () if known is None else known.withheld
         withheld = [(time, node, held) for time, nodes, held in rows for node in nodes]
         when, where, whether = ([row[i] for row in withheld] for i in range(3))
         self.withheld = _Changes((np.array(when, np.float64), np.array(where, np.int64), np.array(whether, bool)))
-        kinds = (self.cores.times, self.memory.times, self.states.times, self.withheld.times)
+        kinds = (self.cores.times, self.memory.times, self.states.times, self.withheld.times, self.units.times)
         #: When anything changed, s, ascending.
         self.times = np.unique(np.concatenate([*kinds, np.array(self.eligibility.turning_times, np.float64)]))
 
@@ -184,6 +191,29 @@ class MachineHistory:
         some = (held.memory > 0.0) & (held.start < held.end)
         node, memory = held.node[some], held.memory[some]
         return _Changes((held.start[some], node, memory), begins, (held.end[some], node, -memory), ends)
+
+    def _unit_changes(
+        self, result: RunRecords, horizon: float, unfinished: npt.NDArray[np.bool_]
+    ) -> tuple[_Changes, dict[tuple[int, int, float], list[tuple[int, int, int]]]]:
+        """Return when how much of each slot of the counted resources was taken, and given back.
+
+        Beside it, what each hold of a job has of them, by its row, attempt and start: (node, or -1; slot; how much).
+        """
+        rows: list[tuple[float, int, int]] = []
+        of_holds: dict[tuple[int, int, float], list[tuple[int, int, int]]] = {}
+        table = result.resource_holds if self.resources.asked else no_rows("resource_holds")
+        columns = (table[name].tolist() for name in table.columns)
+        for owner, _, attempt, where, name, first, last, share, start, end in zip(*columns, strict=True):
+            node = self.platform.node_index(where) if where else ANYWHERE
+            which = tuple(range(first, last + 1))
+            slots, parts = self.resources.slots(UnitHold(name, node, len(which), round(share * WHOLE), which))
+            job = self.row_of[owner]
+            until = math.inf if end >= horizon and unfinished[job] else end
+            for slot in slots:
+                of_holds.setdefault((job, attempt, start), []).append((node, slot, parts))
+                rows += [(start, slot, -parts), (until, slot, parts)] if start < until else []
+        times, slots_of, more = np.array(rows, np.float64).reshape(-1, 3).T
+        return _Changes((times, slots_of.astype(np.int64), more.astype(np.int64))), of_holds
 
     def _requested(self, name: str) -> bool:
         return self.conditions is not None and name in self.conditions.requests
@@ -266,11 +296,13 @@ class MachineThen:
         #: What is free, also on nodes that cannot be used.
         self.pool = Free(platform, eligibility=history.eligibility)
         self.pool.shapes = history.shapes
+        self.pool.resources = history.resources.copy()
+        self._given: set[tuple[int, int, float, int]] = set()  # whose units have been released, on which node
         self.withheld = np.zeros(platform.node_count, bool)
         self.now = -np.inf  #: s.
         self._codes = np.full(platform.node_count, _ON)
         self._history = history
-        self._reached = [0, 0, 0, 0]
+        self._reached = [0, 0, 0, 0, 0]
         self._policy = "the power policy" if history.conditions is None else history.conditions.power_policy
         self._usable_changed()
 
@@ -294,7 +326,8 @@ class MachineThen:
         """Let all happen up to and at ``time``, s."""
         history = self._history
         self.now = self.pool.now = time
-        for kind, changes in enumerate((history.cores, history.memory, history.states, history.withheld)):
+        every = (history.cores, history.memory, history.states, history.withheld, history.units)
+        for kind, changes in enumerate(every):
             first = self._reached[kind]
             if first == len(changes.times) or changes.times[first] > time:
                 continue
@@ -308,6 +341,8 @@ class MachineThen:
                 self.pool.free += np.cumsum(more[:-1])
             elif kind == 1:
                 np.add.at(self.pool.memory.used, *columns)
+            elif kind == _UNITS:
+                np.add.at(self.pool.resources.free, *columns)
             else:
                 (self._codes, self.withheld)[kind - 2][columns[0]] = columns[1]
                 self._usable_changed()
@@ -315,7 +350,7 @@ class MachineThen:
     def copy(self) -> MachineThen:
         """Return a copy, on which holds can be released without changing this one."""
         other = copy(self)
-        other.pool, other._codes = self.pool.copy(), self._codes.copy()
+        other.pool, other._codes, other._given = self.pool.copy(), self._codes.copy(), set()
         return other
 
     def release(self, hold: int) -> None:
@@ -324,6 +359,12 @@ class MachineThen:
         node = int(held.node[hold])
         self.pool.free[node] += int(held.kept[hold])
         self.pool.memory.used[node] -= float(held.memory[hold])
+        key = int(held.job[hold]), int(held.attempt[hold]), float(held.start[hold])
+        for at in (node, ANYWHERE):
+            if (*key, at) not in self._given:
+                self._given.add((*key, at))
+                for there, slot, parts in self._history.units_of.get(key, ()):
+                    self.pool.resources.free[slot] += parts if there == at else 0
 
     def is_back(self, node: int) -> None:
         """End the transition of a node."""
@@ -336,6 +377,8 @@ class MachineThen:
         if suspension is not None:
             free = self.usable_free
             fits = all(free[node] >= cores for node, cores in suspension.cores.items())
+            if fits and self.pool.resources.asked:
+                fits = self.pool.resources.would_have(self._history.jobs[row], Placement.on(suspension.cores))
             return Placement.on(suspension.cores) if fits and self._is_open(row, suspension) else None
         job = self._history.narrowest.get(row, self._history.jobs[row])
         if self._history.conditions is None or self._history.conditions.are_plain:

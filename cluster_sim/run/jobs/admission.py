@@ -81,13 +81,12 @@ class Admission:
         self._by_memory = self._scheduler.memory and any_asks(self._columns, "memory")
         #: True if a job can ask for more than cores.
         self._has_wishes = self._machine.cores.shapes or self._by_memory or eligibility.restricts
-        self._has_wishes = self._has_wishes or any_asks(self._columns, "gpus")
+        self._has_wishes = self._has_wishes or self._machine.cores.resources.asked
         if self._gate is None and eligibility.restricts:
             self._gate = WindowGate(self._env, eligibility, self.admit, self._refuse, self._turn)
 
     def expect(self, job: Job) -> None:
         """Expect a job that is not of the workload, to be submitted at its time."""
-        self._has_wishes = self._has_wishes or job.gpus > 0
         if self._precedence is not None:
             self._precedence.expect(job)
 
@@ -113,7 +112,10 @@ class Admission:
             scheduler = self._scheduler
             least = job.on_cores(job.min_cores) if scheduler.chooses_cores else job
             cores, by_memory = self._machine.cores, self._by_memory
-            reason = cores.why_impossible(least, by_memory, scheduler.gives_gpus, scheduler.spreads_tasks)
+            reason = cores.why_impossible(least, by_memory, not scheduler.keeps_resources, scheduler.spreads_tasks)
+            if not reason and not scheduler.gives_resources and cores.resources.asks(least):
+                asked = cores.resources.described(least)
+                reason = f"it asks for {asked}, which this scheduler does not give"
         if not reason and self._precedence is not None:
             reason = self._precedence.refused.get(job.index, "")
         if not reason and self._machine.budget.is_set:

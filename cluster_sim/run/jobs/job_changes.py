@@ -251,7 +251,8 @@ class JobChanges:
             more = placement.beyond(running.placement)
             if more is not None:
                 cores = self._machine.cores
-                course.reserved = cores.request(more, running.memory_mb, job, running.attempt)
+                request = job if cores.resources.asked else None
+                course.reserved = cores.request(more, running.memory_mb, job, running.attempt, request=request)
         else:
             self._make_room_for(running, placement)
             self._executor.cut_short(attempt, course)
@@ -283,7 +284,7 @@ class JobChanges:
         p_state = self.p_state_of(job)
         if p_state is not None:
             self._check_clocks(running, placement, p_state)
-        if more is not None and not budget.allows(more, p_state):
+        if more is not None and not budget.allows(job, more, p_state):
             raise PlacementError(f"{who} cannot have {placement!r} now: it {budget.why_not()}")
         return course
 

@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 from cluster_sim.errors import InputError
 from cluster_sim.machine.eligibility import Restrictions
+from cluster_sim.machine.units.counted_resources import CountedResources
 from cluster_sim.platform.hardware import is_number
+from cluster_sim.workload.resource_request import NOTHING, WHOLE, resource_request
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -58,8 +60,16 @@ class LateJobs:
         life.communicates = life.communicates or life.executor.work.comm_vol(job.index) > 0.0
         if job.mem_vol > 0.0:
             life.executor.move_to_channels()
-        if (shaped, memory, eligible) == (cores.shapes, cores.uses_memory, cores.eligibility):
+        resources = cores.resources
+        request = resource_request(job)
+        by_unit = resources.by_unit or request.share < WHOLE
+        if by_unit != resources.by_unit or (request != NOTHING and not resources.asked):
+            resources = CountedResources(life.machine.platform, asked=True, by_unit=by_unit)
+            for allocation in cores.allocations.values():
+                resources.rebook(allocation.units)
+        wishes = shaped, memory, eligible, resources
+        if wishes == (cores.shapes, cores.uses_memory, cores.eligibility, cores.resources):
             return
-        cores.shapes, cores.uses_memory, cores.eligibility = shaped, memory, eligible
+        cores.shapes, cores.uses_memory, cores.eligibility, cores.resources = wishes
         self._admission.prepare()
         self._begin_anew()
