@@ -199,9 +199,9 @@ def printable(text: str) -> str:
     return "".join(c if c.isprintable() else c.encode("unicode_escape", "surrogatepass").decode() for c in text)
 
 
-def counted(count: int, noun: str) -> str:
+def counted(count: int, noun: str, ending: str = "s") -> str:
     """Return a number with its noun: ``1 core``, ``8 cores``."""
-    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}{ending}"
 
 
 def few(names: Iterable[object], most: int) -> str:

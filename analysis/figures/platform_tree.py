@@ -1,4 +1,4 @@
-"""The platform as boxes within boxes: clusters, their nodes, and the processors and cores in these."""
+"""The platform as boxes within boxes: clusters or switches, their nodes, and the processors and cores in these."""
 
 from __future__ import annotations
 
@@ -12,7 +12,14 @@ MOST_BOXES = 20_000
 """Boxes of a chart that a browser still moves smoothly; a platform with more cores is drawn down to its nodes."""
 FEW_BOXES = 1_000
 """Up to so many boxes all are shown at once; of more, the clusters and nodes, until one is clicked."""
-_COLOURS = {"platform": "#E9EDF1", "cluster": "#CFD8E1", "node": "#9CC3E6", "processor": "#56B4E9", "core": "#F0C987"}
+_COLOURS = {
+    "platform": "#E9EDF1",
+    "cluster": "#CFD8E1",
+    "switch": "#CFD8E1",
+    "node": "#9CC3E6",
+    "processor": "#56B4E9",
+    "core": "#F0C987",
+}
 
 
 def platform_tree(platform: Platform) -> go.Figure:
@@ -29,9 +36,9 @@ def platform_tree(platform: Platform) -> go.Figure:
     for name in graph:  # a box comes after what it is in
         parents |= {inside: name for inside in graph.neighbors(name) if inside not in parents}
     boxes = [graph.nodes[name] for name in parents]
-    names = [platform.id, *list(parents)[1:]]
+    names = [platform.id, *(name.removeprefix("switch:") for name in list(parents)[1:])]
     labels = [
-        name if box["kind"] in ("platform", "cluster") else name.rpartition(".")[2]
+        name if box["kind"] in ("platform", "cluster", "switch") else name.rpartition(".")[2]
         for name, box in zip(names, boxes, strict=True)
     ]
     hovers = [

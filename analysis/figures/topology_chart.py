@@ -26,7 +26,7 @@ _FEW_NAMED = 40
 def topology(
     platform: Platform, result: Result | None = None, at: float | None = None, colour_by: str = "state"
 ) -> go.Figure:
-    """Draw platform > cluster > node, the nodes on rings around their cluster, larger with more cores.
+    """Draw platform > cluster (or switches) > node, the nodes on rings around theirs, larger with more cores.
 
     Args:
         platform: the platform.
@@ -99,13 +99,16 @@ def _holders(platform: Platform, held: Holds, at: float, names: Any) -> tuple[np
 
 
 def _places(graph: nx.Graph) -> dict[str, tuple[float, float]]:
-    """Return the places of clusters, side by side, of nodes in rings around their cluster, and of the root above."""
+    """Return the places of clusters or leaf switches, side by side, of nodes in rings around each, and of the rest above."""
     root = graph.graph["root"]
     places: dict[str, tuple[float, float]] = {}
     left = 0.0
     top = 0.0
-    for cluster in graph.neighbors(root):
-        members = [name for name in graph.neighbors(cluster) if name != root]
+    inner = [name for name in nx.dfs_preorder_nodes(graph, root) if graph.nodes[name]["kind"] != "node"]
+    below = {name: [other for other in graph.neighbors(name) if graph.nodes[other]["kind"] == "node"] for name in inner}
+    for cluster, members in below.items():
+        if not members:
+            continue
         rings: list[int] = []  # nodes of each ring, from the inside: eight more than the ring within it
         while sum(rings) < len(members):
             rings.append(min(len(members) - sum(rings), 8 * (len(rings) + 1)))
@@ -118,7 +121,13 @@ def _places(graph: nx.Graph) -> dict[str, tuple[float, float]]:
                 places[members[position]] = (centre + (ring + 0.4) * np.cos(angle), (ring + 0.4) * np.sin(angle))
                 position += 1
         left, top = left + 2 * radius, max(top, radius)
-    places[root] = (left / 2, top + 1.2)
+    depths = nx.single_source_shortest_path_length(graph, root)
+    lowest = max(depths[name] for name in inner)
+    for name in reversed(inner):  # after those below it
+        if name not in places and name != root:
+            under = [places[other][0] for other in graph.neighbors(name) if other in places]
+            places[name] = (sum(under) / max(len(under), 1), top + 1.2 * (lowest - depths[name]))
+    places[root] = (left / 2, top + 1.2 * max(lowest, 1))
     return places
 
 
@@ -135,7 +144,7 @@ def _tree(graph: nx.Graph, places: dict[str, tuple[float, float]], nodes: set[st
         y=[places[name][1] for name in names],
         mode="markers+text",
         marker={"symbol": "square", "size": 16, "color": "#22303C"},
-        text=plotly_text(shortened(str(name).removeprefix("platform:"), 24) for name in names),
+        text=plotly_text(shortened(str(name).removeprefix("platform:").removeprefix("switch:"), 24) for name in names),
         textposition="top center",
         hoverinfo="skip",
         showlegend=False,

@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
@@ -23,6 +23,7 @@ from cluster_sim.errors import FormatError, InputError, ModelWarning, told_apart
 from cluster_sim.files.atomic import write_bytes
 from cluster_sim.files.documents import MAX_JSON_BYTES, MAX_NAME, MAX_YAML_BYTES, is_plain, is_yaml_name
 from cluster_sim.files.source import may_run
+from cluster_sim.formats.slurm.conf_values import folded, host_list
 from cluster_sim.models.contention import contention_models
 from cluster_sim.models.power import power_models
 from cluster_sim.platform.hardware import (
@@ -41,6 +42,7 @@ from cluster_sim.platform.hardware import (
     check_count,
 )
 from cluster_sim.platform.platform import Platform
+from cluster_sim.platform.switches import Switch, switches_of
 from cluster_sim.registry import Spec
 from cluster_sim.spelling import near, nearest
 
@@ -179,6 +181,7 @@ class _Document(_Entry):
     node_types: dict[str, _Node] = Field(min_length=1)
     clusters: list[_Cluster] = Field(min_length=1)
     pools: _Pools = _Pools()
+    topology: dict[str, list[Text]] = {}
 
 
 def platform_from(data: object, path: str | Path) -> Platform:
@@ -206,11 +209,24 @@ def platform_from(data: object, path: str | Path) -> Platform:
                 for j, some in enumerate(cluster.nodes)
             ]
             clusters.append(Cluster(f"cluster{i}" if cluster.id is None else cluster.id, tuple(groups)))
-        return Platform(
-            tuple(clusters), document.id, document.contention_model, document.power_model, pools=document.pools.licenses
-        )
+        models = document.contention_model, document.power_model
+        platform = Platform(tuple(clusters), document.id, *models, pools=document.pools.licenses)
+        return replace(platform, switches=_switches(document.topology, platform)) if document.topology else platform
     except InputError as error:
         raise FormatError(f"{path}: {error.where}", error.expected, error.found) from None
+
+
+def _switches(given: Mapping[str, list[str]], platform: Platform) -> tuple[Switch, ...]:
+    """Return the switches of ``topology``, in which nodes may be listed as ``cluster0.node[0-7]``."""
+    members: dict[str, list[str]] = {}
+    for name, listed in given.items():
+        if not listed:
+            raise InputError(f"topology, {name}", "at least one node, or another switch", "an empty list")
+        try:
+            members[name] = [member for text in listed for member in ([text] if text in given else host_list(text))]
+        except ValueError as error:
+            raise InputError(f"topology, {name}", str(error), ", ".join(listed)) from None
+    return switches_of(members, {name: node for node, name in enumerate(platform.node_names())})
 
 
 def validated(model: type[Entry], data: object, path: str | Path, key: str = "") -> Entry:
@@ -324,7 +340,13 @@ def document_of(platform: Platform) -> dict[str, Any]:
             for c in platform.clusters
         ],
         **({"pools": {"licenses": dict(platform.pools)}} if platform.pools else {}),
+        **({"topology": _topology_entry(platform)} if platform.switches else {}),
     }
+
+
+def _topology_entry(platform: Platform) -> dict[str, list[str]]:
+    names = platform.node_names()
+    return {each.name: list(each.switches) or folded(names[node] for node in each.nodes) for each in platform.switches}
 
 
 class _Dumper(yaml.SafeDumper):

@@ -22,7 +22,7 @@ from simpy.resources.base import BaseResource
 from simpy.resources.resource import Release
 
 from cluster_sim.engine import GRANT, Environment
-from cluster_sim.errors import PlacementError
+from cluster_sim.errors import PlacementError, counted
 from cluster_sim.machine.allocation import NOBODY, Allocation
 from cluster_sim.machine.free import Pool
 from cluster_sim.machine.hub import Hub
@@ -303,6 +303,14 @@ class Cores(Pool, BaseResource[Any, Release]):
                 raise PlacementError(f"job {job.job_id} may not start on {name} now: {reason}")
             if job.exclusive and self.free[node] < self._node_cores[node]:
                 raise PlacementError(f"job {job.job_id} may not start on {name} now: another job is there")
+        self._check_leaves(placement, job)
+
+    def _check_leaves(self, placement: Placement, job: Job) -> None:
+        if most := self.eligibility.leaf_limit(job, self.now):
+            leaves = self.platform.switch_tree.leaves_of(placement.nodes)
+            if len(leaves) > most:
+                found = f"it asks for at most {counted(most, 'leaf switch', 'es')}, not {', '.join(leaves)}"
+                raise PlacementError(f"job {job.job_id} may not start there now: {found}")
 
     def _give_guest(self, allocation: Allocation, processors: range) -> None:
         """Give a guest cores of processors of one node, or none, and memory. They are there, and the node is on."""
@@ -520,6 +528,7 @@ class Cores(Pool, BaseResource[Any, Release]):
                 raise PlacementError(f"{placement}: fewer cores are free")
         if more:
             self._check_eligible(Placement.on(more), job)
+            self._check_leaves(placement, job)
         if self.resources.asked:
             self.resources.check(job, placement, own=allocation.units)
 

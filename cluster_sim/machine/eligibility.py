@@ -1,4 +1,4 @@
-"""Which nodes are eligible for a job: by its tags, and by the advance reservations.
+"""Which nodes are eligible for a job: by its tags, by the advance reservations, and as a set by its switches.
 
 What a job may never use and what is only closed to it for a time are two questions: the first says which jobs are
 impossible, the second which have to wait. Whether cores are free there is a third, and the machine's.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
+from copy import copy
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -42,6 +43,8 @@ class Eligibility:
     windows: Sequence[Window] = ()  #: The advance reservations, by start.
     #: When windows begin or end, s: then a job may be able to start, though nothing else has happened.
     turning_times: Sequence[float] = ()
+    #: Whether time alone may open nodes to a job: windows end, or it has waited long enough for its switches.
+    turns = False
 
     def __init__(self, platform: Platform):
         self._platform = platform
@@ -89,6 +92,14 @@ class Eligibility:
         """Return when the job's own advance reservation ends, s; inf if it is in none."""
         return INF
 
+    def leaf_limit(self, job: Job, time: float) -> int:
+        """Return on how many leaf switches the nodes of a job may hang that starts at ``time`` (s); 0: on any number."""
+        return 0
+
+    def switches_until(self, job: Job) -> float:
+        """Return until when the job waits for few leaf switches, s; -inf: it does not, inf: for ever."""
+        return -INF
+
 
 class Restrictions(Eligibility):
     """The eligible nodes where jobs ask for tags, whole nodes or advance reservations, or some nodes are reserved.
@@ -98,11 +109,20 @@ class Restrictions(Eligibility):
 
     restricts = True
 
-    def __init__(self, platform: Platform, reservations: Iterable[AdvanceReservation] = (), *, by_request: bool = True):
+    def __init__(
+        self,
+        platform: Platform,
+        reservations: Iterable[AdvanceReservation] = (),
+        *,
+        by_request: bool = True,
+        waits_for_switches: bool = False,
+    ):
         super().__init__(platform)
         self.by_request = by_request
         self.windows = windows_on(platform, reservations)
         self.turning_times = tuple(sorted({time for window in self.windows for time in (window.start, window.end)}))
+        self.turns = bool(self.windows) or waits_for_switches
+        self._counts_switches = by_request and bool(platform.switches)
         self._by_name = {window.name: window for window in self.windows}
         self._ends = sorted(window.end for window in self.windows)
         self._masks: dict[tuple[frozenset[str], str], Mask | None] = {}
@@ -177,6 +197,20 @@ class Restrictions(Eligibility):
         window = self._by_name.get(job.reservation)
         return INF if window is None else window.end
 
+    def leaf_limit(self, job: Job, time: float) -> int:
+        until = self.switches_until(job)
+        return job.switches if latest(time) < until or until == INF else 0
+
+    def switches_until(self, job: Job) -> float:
+        # A scheduler with a clock of its own counts the wait itself.
+        return job.submit_time + job.switch_wait if self._counts_switches and job.switches else -INF
+
+    def waiting_for_switches(self) -> Restrictions:
+        """Return the same where jobs wait for few switches, and not for ever."""
+        other = copy(self)
+        other.turns = True
+        return other
+
     def open_at(self, job: Job, time: float) -> Mask | None:
         mask = self.nodes(job)
         if not self.windows:
@@ -227,8 +261,10 @@ def eligibility_of(
 ) -> Eligibility:
     """Return which nodes are eligible for the jobs of a workload's columns; all if none asks and nothing is reserved."""
     reservations = tuple(reservations)
-    if reservations or any_asks(columns, "requires", "reservation", "exclusive"):
-        return Restrictions(platform, reservations, by_request=by_request)
+    few_switches = by_request and bool(platform.switches) and any_asks(columns, "switches")
+    if reservations or few_switches or any_asks(columns, "requires", "reservation", "exclusive"):
+        waits = few_switches and bool((columns["switch_wait"][columns["switches"] > 0] < INF).any())
+        return Restrictions(platform, reservations, by_request=by_request, waits_for_switches=waits)
     return Eligibility(platform)
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from copy import copy
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,6 +14,7 @@ from cluster_sim.machine.eligibility import Eligibility
 from cluster_sim.machine.memory import NodeMemory
 from cluster_sim.machine.placement import Placement, Span, is_possible, shape
 from cluster_sim.machine.units.counted_resources import CountedResources
+from cluster_sim.platform.node_choice import leaf_sets
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -23,6 +26,10 @@ if TYPE_CHECKING:
 
     Ints = npt.NDArray[np.integer]
     """A number for each node, shape (nodes,)."""
+    SetRule = Callable[[Ints, int], npt.NDArray[np.float64]]
+    """A rule that ranks nodes by what a job could have on each, and by how much it wants of that."""
+    Order = npt.NDArray[np.float64] | SetRule | None
+    """Ranks of the nodes, least first; None: in platform order."""
 
 
 class Pool:
@@ -99,10 +106,19 @@ class Pool:
             return f"it asks for {sizes}{where}, the platform has too few {what}"
         return ""
 
+    def why_on_too_many_switches(self, job: Job, memory: bool = False) -> str:
+        """Say why a job that is possible otherwise never finds its nodes under as few leaf switches; empty: it may."""
+        if self.eligibility.switches_until(job) < float("inf") or job.reservation:
+            return ""
+        empty = Free(self.platform, self.memory.copy(True), self.eligibility)
+        if empty.place(job, None, memory, time=float("inf")) is not None:
+            return ""
+        return f"it asks for at most {counted(job.switches, 'leaf switch', 'es')}, and so few never have room for it"
+
     def place(
         self,
         job: Job,
-        order: npt.NDArray[np.float64] | None = None,
+        order: Order = None,
         memory: bool = False,
         within: Ints | None = None,
         time: float | None = None,
@@ -111,12 +127,16 @@ class Pool:
 
         A job that fits the widest node goes on one node; a wider one takes free cores node by node, partly free nodes
         included; ``nodes`` and ``ntasks_per_node`` override. ``order`` ranks the nodes (shape (nodes,), least first, ties
-        and None in platform order). Nodes that are on come before nodes that would have to be booted.
+        and None in platform order), or is a rule that ranks them by what the job could have on each
+        (:mod:`~cluster_sim.platform.node_choice`). Nodes that are on come before nodes that would have to be booted.
         With ``memory``, a node must also have room for its tasks' memory. ``within``, shape (nodes,), are the most cores
         that may be taken on each node: the plan of a scheduler that has promised the others. Only nodes that are eligible
         for the job at ``time`` (s, by default now) are taken, and only empty ones if it wants them for itself.
         """
-        if order is not None and getattr(order, "shape", None) != (self.platform.node_count,):
+        rule: SetRule | None = None
+        if callable(order):
+            rule, order = order, None
+        elif order is not None and getattr(order, "shape", None) != (self.platform.node_count,):
             found = getattr(order, "shape", None)
             raise InputError(
                 "node order",
@@ -139,6 +159,9 @@ class Pool:
             widest = widest if self._fits_one(job) else 0
         capacity = self.free if rooms is None else np.minimum(self.free, rooms)
         wanted = shape(job) if self.shapes else None
+        most = self.eligibility.leaf_limit(job, self.now if time is None else time) if self.eligibility.restricts else 0
+        if rule is not None or most:
+            return self._place_set(job, wanted, cores <= widest, rule or order, capacity, most)
         if wanted is not None:
             return self._place_shaped(wanted, order, capacity) if is_possible(job, wanted) else None
         search = self._place_on_one if cores <= widest else self._place_wide
@@ -203,6 +226,36 @@ class Pool:
                 return Placement([*spans, *_runs(nodes, taken)])
             spans += _runs(nodes, taken)
             cores -= sum(taken)
+        return None
+
+    def _place_set(
+        self, job: Job, wanted: list[int] | None, on_one: bool, order: Order, capacity: Ints, most: int
+    ) -> Placement | None:
+        """Place a job whose nodes are chosen as a set: by a rule, or under at most so many leaf switches (0: any number)."""
+        search: Callable[[npt.NDArray[np.float64] | None, Ints], Placement | None]
+        cores, tree = job.requested_cores, self.platform.switch_tree
+        if wanted is not None:
+            if not is_possible(job, wanted):
+                return None
+            search, total = partial(self._place_shaped, wanted), len(wanted)
+            amounts, widest = (np.int64(1) * (capacity >= part) for part in (min(wanted), wanted[0]))
+        elif on_one:
+            search, total, most = partial(self._place_on_one, cores), 1, 0
+            amounts = widest = np.int64(1) * (capacity >= cores)
+        else:
+            search, total = partial(self._place_wide, cores), cores
+            amounts = widest = np.maximum(capacity, 0)
+        for usable in (self.is_on, self.is_on | self.is_off):
+            usable_amounts = np.where(usable, amounts, 0)
+            if usable_amounts.sum() < total:
+                continue
+            sets = leaf_sets(tree, usable_amounts, np.where(usable, widest, 0), total, most) if most else [None]
+            for leaves in sets:
+                where = usable if leaves is None else usable & np.isin(tree.leaf_of_node, leaves)
+                ranks = order(np.where(where, amounts, 0), total) if callable(order) else order
+                placement = search(ranks, np.where(where, capacity, 0))
+                if placement is not None:
+                    return placement
         return None
 
     def _place_shaped(

@@ -69,6 +69,7 @@ class ReasonKind(Enum):
     UNITS = "asks for {which}, {found} free"
     UNITS_ELSEWHERE = "asks for {which}, {found} free on nodes without room for all of it"
     RESERVED = "fits only on nodes that an advance reservation keeps from it now"
+    SWITCHES = "fits only under more leaf switches than it asks for"
     SKIPPED = "does not fit on the cores that are free, and is skipped until it does"
     ITS_CORES = "is suspended and needs its {cores} back, {found} free"
     ITS_CORES_RESERVED = "is suspended and needs its {cores} back, which an advance reservation keeps from it now"
@@ -118,6 +119,7 @@ LACKING = (
     ReasonKind.UNITS,
     ReasonKind.UNITS_ELSEWHERE,
     ReasonKind.RESERVED,
+    ReasonKind.SWITCHES,
     ReasonKind.SKIPPED,
     ReasonKind.ITS_CORES,
     ReasonKind.ITS_CORES_RESERVED,
@@ -315,7 +317,11 @@ def lacking(pool: Pool, states: States, guests: Sequence[Departure], job: Job, m
         if lack.elsewhere:
             kind = ReasonKind.UNITS_ELSEWHERE
     if kind is ReasonKind.FITS:
-        return Reason(ReasonKind.RESERVED)
+        open_now = eligibility.open_at(job, pool.now)
+        few = eligibility.leaf_limit(job, pool.now) and (
+            open_now is None or (mask is not None and np.array_equal(open_now, mask))
+        )
+        return Reason(ReasonKind.SWITCHES if few else ReasonKind.RESERVED)
     named, more_guests = _guests(guests, mask, pool.now)
     out_of_use = _out_of_use(states, beyond_reach)
     return Reason(

@@ -6,3 +6,5 @@ from .hardware import ProcessorType as ProcessorType
 from .hardware import PState as PState
 from .hardware import Resource as Resource
 from .platform import Platform as Platform
+from .switches import Switch as Switch
+from .switches import SwitchTree as SwitchTree

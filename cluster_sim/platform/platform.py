@@ -43,6 +43,7 @@ from cluster_sim.platform.hardware import (
     check_resource_name,
 )
 from cluster_sim.platform.processor_table import power_at
+from cluster_sim.platform.switches import TOP, Switch, SwitchTree
 from cluster_sim.spelling import Guess
 
 if TYPE_CHECKING:
@@ -78,6 +79,7 @@ class Platform:
     ``watts_assumed``: what it was made from states no watts, and those of a documented processor stand in.
     ``slurm``: names and weights of nodes, partitions and parameters, of a platform that was read from a slurm.conf.
     ``pools``: how many of each licence the jobs of the whole platform can hold at once.
+    ``switches`` say which nodes stand in one rack, if anything is known of that; :attr:`switch_tree` answers for them.
     Equal descriptions are equal platforms. Arrays are read-only and made when first asked for. Raises InputError
     when there is no node, when cluster ids repeat, when two different types share a name, or when parameters do not
     fit the named model.
@@ -90,6 +92,7 @@ class Platform:
     watts_assumed: bool = field(default=False, compare=False)
     slurm: SlurmMachine | None = field(default=None, compare=False)
     pools: Mapping[str, int] = Frozen()
+    switches: tuple[Switch, ...] = ()
 
     nodes: ClassVar = Guess("node_count, node_names(), node_types")
     cores: ClassVar = Guess("core_count, node_cores")
@@ -116,6 +119,9 @@ class Platform:
             check_resource_name(f"platform '{self.id}', pools", name)
             check_count(f"platform '{self.id}', pools, {name}", count, MAX_UNITS, least=0)
         object.__setattr__(self, "pools", Frozen(self.pools))
+        object.__setattr__(self, "switches", tuple(self.switches))
+        if self.switches:
+            _ = self.switch_tree
 
     # ------------------------------------------------------------------ making, reading, writing
 
@@ -312,13 +318,19 @@ class Platform:
         index = {name: self.node_index(str(name)) for name in dict.fromkeys(names)}
         return np.fromiter(map(index.__getitem__, names), np.int64, len(names))
 
+    @cached_property
+    def switch_tree(self) -> SwitchTree:
+        """Return the switches as a tree; all nodes hang on one if nothing else is known."""
+        return SwitchTree(self.switches, self.node_names())
+
     # ------------------------------------------------------------------ views
 
     def topology(self, down_to: str = "core") -> nx.Graph:
-        """Return the tree platform > cluster > node > processor > core as a networkx graph.
+        """Return the tree platform > cluster > node > processor > core as a networkx graph; of switches, if it has any.
 
         The root is ``graph.graph["root"]``; other vertices have the names of what they stand for, such as
-        ``cluster0.node1.processor0.core3``. Every vertex has ``kind`` (platform, cluster, node, processor or core),
+        ``cluster0.node1.processor0.core3``. Switches stand in the place of clusters: ``switch:rack0``.
+        Every vertex has ``kind`` (platform, cluster, switch, node, processor or core),
         ``cores`` and ``gflops`` (peak of all its cores); nodes and processors also have ``type``, the name of their type.
         With ``down_to`` "node" or "processor" the tree ends there: a vertex for each core takes about 1 kB.
         Raises InputError for another ``down_to``.
@@ -334,16 +346,20 @@ class Platform:
         gflops = {t: t.gflops for t in self.node_types}
         total_gflops = sum(group.count * gflops[group.type] for group in self._groups)
         graph.add_node(root, kind="platform", cores=self.core_count, gflops=total_gflops)
-        for cluster in self.clusters:
+        if self.switches:
+            above = self._add_switches(graph, root)
+        else:
+            above = np.repeat([c.id for c in self.clusters], [c.node_count for c in self.clusters]).tolist()
+        for cluster in self.clusters if not self.switches else ():
             groups = [group for group in cluster.groups if group.count]
             cores = sum(group.count * group.type.cores for group in groups)
             rate = sum(group.count * gflops[group.type] for group in groups)
             graph.add_node(cluster.id, kind="cluster", cores=cores, gflops=rate)
             graph.add_edge(root, cluster.id)
-        for name, index in zip(self.node_names(), self.type_of_node.tolist(), strict=True):
+        for name, parent, index in zip(self.node_names(), above, self.type_of_node.tolist(), strict=True):
             node = self.node_types[index]
             graph.add_node(name, kind="node", cores=node.cores, gflops=gflops[node], type=node.name)
-            graph.add_edge(name.rpartition(".node")[0], name)
+            graph.add_edge(parent, name)
             for number, kind in enumerate(node.processors if down_to != "node" else ()):
                 processor = f"{name}.processor{number}"
                 graph.add_node(
@@ -354,6 +370,19 @@ class Platform:
                     graph.add_node(f"{processor}.core{core}", kind="core", cores=1, gflops=kind.gflops)
                     graph.add_edge(processor, f"{processor}.core{core}")
         return graph
+
+    def _add_switches(self, graph: nx.Graph, root: str) -> list[str]:
+        """Add the switches to a graph, each after the one above it; return the vertex above each node."""
+        tree = self.switch_tree
+        vertices = [f"switch:{name}" for name in tree.switches]
+        cores = tree.sums_of_all(tree.sums(self.node_cores))
+        rates = np.array([node_type.gflops for node_type in self.node_types])[self.type_of_node]
+        gflops = tree.sums_of_all(tree.sums(rates))
+        for switch in sorted(range(len(vertices)), key=lambda switch: len(tree.above(switch))):
+            graph.add_node(vertices[switch], kind="switch", cores=cores.item(switch), gflops=gflops.item(switch))
+            above = tree.parents[switch]
+            graph.add_edge(root if above == TOP else vertices[above], vertices[switch])
+        return [vertices[leaf] for leaf in tree.leaf_of_node.tolist()]
 
     def __repr__(self) -> str:
         return (

@@ -121,9 +121,13 @@ class MachineView:
         "_cores.eligibility.turning_times",
         "When advance reservations begin or end, s.",
     )
+    turns: bool = forwarded(
+        "_cores.eligibility.turns",
+        "Whether time alone may open nodes to a job: a reservation ends, or it has waited long enough for its switches.",
+    )
     restricts: bool = forwarded(
         "_cores.eligibility.restricts",
-        "Whether it can matter to a job which nodes it gets: tags, exclusive nodes, advance reservations.",
+        "Whether it can matter to a job which nodes it gets: tags, exclusive nodes, advance reservations, switches.",
     )
     counts_resources: bool = forwarded(
         "_cores.resources.asked",
@@ -205,6 +209,14 @@ class MachineView:
     def open_at(self, job: Job, time: float) -> npt.NDArray[np.bool_] | None:
         """Return those of the nodes that no advance reservation closes from ``time`` (s) until the job should end."""
         return self._cores.eligibility.open_at(job, time)
+
+    def leaf_limit(self, job: Job, time: float) -> int:
+        """Return on how many leaf switches a job's nodes may hang that starts at a time (s); 0: on any number."""
+        return self._cores.eligibility.leaf_limit(job, time)
+
+    def switches_until(self, job: Job) -> float:
+        """Return until when a job waits for as few leaf switches as it asks for, s; -inf: it does not, inf: for ever."""
+        return self._cores.eligibility.switches_until(job)
 
     def widest_node(self, job: Job) -> int:
         """Return the cores of the widest node that the job may use: one that asks for no more goes on one node."""

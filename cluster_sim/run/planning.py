@@ -106,6 +106,10 @@ class Planning:
             room = self._cores.resources.room(job)
             rooms = room if rooms is None else np.minimum(rooms, room)
         placement = self._cores.grown(running.placement, cores, rooms)
+        if placement is not None and (most := self._cores.eligibility.leaf_limit(job, self._machine.env.now)):
+            placement = (
+                placement if len(self._machine.platform.switch_tree.leaves_of(placement.nodes)) <= most else None
+            )
         if placement is None or (self._changes is not None and not self._changes.keeps_its_clock(running, placement)):
             return None
         more = placement.beyond(running.placement)

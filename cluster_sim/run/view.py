@@ -31,6 +31,7 @@ from cluster_sim.workload.jobs import Job, requests
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+    from cluster_sim.machine.free import Order
     from cluster_sim.platform.platform import Platform
     from cluster_sim.run.jobs.job_changes import JobChanges
     from cluster_sim.workload.advance_reservations import AdvanceReservation
@@ -180,13 +181,14 @@ class View:
     def place(
         self,
         job: Job,
-        order: npt.NDArray[np.float64] | None = None,
+        order: Order = None,
         memory: bool = False,
         within: npt.NDArray[np.integer] | None = None,
     ) -> Placement | None:
         """Return a placement of the job on cores that are free now, or None if it does not fit.
 
-        ``order`` ranks the nodes, shape (nodes,), least first; ties, and None, go by platform order. With ``memory``
+        ``order`` ranks the nodes, shape (nodes,), least first; ties, and None, go by platform order. It may be a rule
+        that chooses them as a set, see :mod:`~cluster_sim.platform.node_choice`. With ``memory``
         the nodes must have room for the job's memory too. ``within``, shape (nodes,), are the most cores that may be
         taken on each node.
         """

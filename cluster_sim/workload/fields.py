@@ -117,6 +117,8 @@ JOB_FIELDS: tuple[Field, ...] = (
     Field("requires", "str", "", "tags that every node of the job must have, separated by spaces", ""),
     Field("exclusive", "bool", "", "nothing else runs on the job's nodes", False),
     Field("reservation", "str", "", "advance reservation that the job runs in", ""),
+    Field("switches", "int", "", "most leaf switches that its nodes may hang on; 0: any number", 0, ">= 0"),
+    Field("switch_wait", "float", "s", "wait from submission after which any switches will do", math.inf, ">= 0"),
     Field("qos", "str", "", "quality of service that it was submitted with", ""),
     Field("account", "str", "", "account that it is charged to", ""),
     Field("licenses", "str", "", "licences that it holds, `name:count,name:count`, of the platform's pools", ""),

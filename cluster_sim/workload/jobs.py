@@ -97,6 +97,9 @@ class Job:
     exclusive = _column("exclusive", bool, "Whether the job has its nodes for itself.")
     reservation = _column("reservation", str, "Name of the advance reservation that it runs in; empty when in none.")
 
+    switches = _column("switches", int, "Most leaf switches that the job's nodes may hang on; 0: any number.")
+    switch_wait = _column("switch_wait", float, "s from submission after which any switches will do; inf: none.")
+
     def __init__(
         self,
         columns: dict[str, npt.NDArray[Any]],
@@ -223,7 +226,7 @@ class JobColumns:
 
 REQUEST_COLUMNS = (
     "job_id submit_time requested_cores requested_time nodes ntasks_per_node mem_vol memory req_energy max_energy "
-    "deadline priority profile user group tags requires exclusive reservation queue partition "
+    "deadline priority profile user group tags requires exclusive reservation switches switch_wait queue partition "
     "qos account licenses array_limit gpus gpus_per_node gpus_per_task gpu_type gpu_share resources "
     "min_cores max_cores malleable speedup parts checkpoint_interval checkpoint_time restart_time reconfiguration_time"
 ).split()

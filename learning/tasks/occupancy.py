@@ -94,7 +94,8 @@ class JobRequests:
             energy = job.req_energy
             wishes: Hashable = (None if math.isnan(energy) else energy, job.priority, job.deadline, job.tags)
             if not self._plain:
-                wishes = wishes, job.nodes, job.ntasks_per_node, job.requires, job.exclusive, job.reservation
+                shape = job.nodes, job.ntasks_per_node, job.switches, job.switch_wait if job.switches else 0.0
+                wishes = wishes, shape, job.requires, job.exclusive, job.reservation
             key = figures, wishes
             request = self._by_key.get(key)
             if request is None:

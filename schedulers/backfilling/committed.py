@@ -99,7 +99,7 @@ class CommittedEasy(EasyBackfilling):
             self._queue = JobQueue(self._commitment)
 
     def _plans(self, view: View) -> Callable[[], Plan]:
-        if self._takes_extra or view.machine.turning_times:
+        if self._takes_extra or view.machine.turns:
             return super()._plans(view)
         return partial(PlanBefore, self._where, self._timeline)
 

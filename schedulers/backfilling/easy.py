@@ -173,7 +173,7 @@ class EasyBackfilling(Backfilling):
 
     def _plans(self, view: View) -> Callable[[], Plan]:
         """Return what makes the plan of each pass of a run."""
-        if self._depth > 1 or self.memory or view.machine.turning_times or view.machine.counts_resources:
+        if self._depth > 1 or self.memory or view.machine.turns or view.machine.counts_resources:
             return partial(self._profile, view)
         by_number = partial(CountedPlan, self._where, self._timeline)
         if self._counted:

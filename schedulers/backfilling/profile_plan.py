@@ -203,6 +203,8 @@ class ProfilePlan:
         what it needs kept free of later promises.
         """
         promise: Promise | None = None
+        if (until := self._view.machine.switches_until(job)) > self._view.now:
+            self.profile.cut(until)  # from then on any nodes will do
         if self._counted:
             cores = job.requested_cores + int(self._kept_from(job))
             start = self.profile.earliest(cores, planned_time(job))

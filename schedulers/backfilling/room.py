@@ -115,6 +115,6 @@ class EasyWithRoom(EasyBackfilling):
 
     def _plans(self, view: View) -> Callable[[], Plan]:
         room = math.ceil(self._room * view.platform.core_count)
-        if not room or view.machine.turning_times:
+        if not room or view.machine.turns:
             return super()._plans(view)
         return partial(PlanWithRoom, self._where, self._timeline, room, self._room_for)

@@ -198,7 +198,7 @@ class EasyOnTrial(EasyBackfilling):
 
     def begin(self, view: View) -> None:
         super().begin(view)
-        if self._most_trials and view.machine.turning_times:
+        if self._most_trials and view.machine.turns:
             raise SpecError(
                 "scheduler 'easy', option trials",
                 "no advance reservations",

@@ -103,7 +103,8 @@ class TreeSearch(Scheduler):
     def _is_plain(self, view: View, job: Job) -> bool:
         """Return whether a job may run on any nodes, beside others, and asks for cores alone."""
         machine = view.machine
-        return not job.exclusive and machine.eligible(job) is None and not machine.asks_for_resources(job)
+        plain = not job.exclusive and not job.switches and machine.eligible(job) is None
+        return plain and not machine.asks_for_resources(job)
 
     def _search(self, view: View, pending: list[Job]) -> tuple[list[Job], Optimum]:
         """Return the jobs that the machine can hold one day, and the best schedule for them."""

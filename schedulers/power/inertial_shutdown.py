@@ -205,5 +205,6 @@ def _unlike(view: View, jobs: Iterable[Job]) -> Iterable[Job]:
     by_memory, by_time = view.planning.counts_memory, bool(view.machine.reservations)
     for job in jobs:
         asks = (job.requested_cores, job.min_cores, job.nodes, job.ntasks_per_node, job.requires, job.exclusive)
-        kinds.setdefault((*asks, by_memory and job.memory, by_time and job.requested_time), job)
+        few = view.machine.leaf_limit(job, view.now)
+        kinds.setdefault((*asks, few, by_memory and job.memory, by_time and job.requested_time), job)
     return kinds.values()

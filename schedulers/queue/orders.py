@@ -9,31 +9,35 @@ keys change only now and then it has a number ``version``, another one whenever 
 a method ``in_run(view)``, which gives the order as it is there; and ``tell(job)``, if it has something to say of a key.
 
 A node order is any function ``order(view, job) -> array`` with one key per node, least first; None stands for platform
-order. Ties go to the node that comes first in the platform.
+order. Ties go to the node that comes first in the platform. An order that chooses nodes as a set returns a rule instead,
+which gives the keys when it is known what the job could have on each node (:mod:`cluster_sim.platform.node_choice`).
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import cache
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from functools import cache, partial
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar, cast
 
 import numpy as np
 from annotated_types import Ge, Unit
 from typing_extensions import Doc
 
 from cluster_sim.engine import latest
+from cluster_sim.platform.node_choice import in_a_row, in_groups, one_switch_or_all, under_few_switches
 from cluster_sim.registry import Registry
 from cluster_sim.run.view import View
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+    from cluster_sim.machine.free import Order, SetRule
     from cluster_sim.workload.jobs import Job
 
 JobOrder = Callable[["Job", float], Any]
-NodeOrder = Callable[["View", "Job"], "npt.NDArray[np.float64] | None"]
+NodeOrder = Callable[["View", "Job"], "Order"]
+AnyOrder = TypeVar("AnyOrder", bound=NodeOrder)
 
 AnyJobOrder = Annotated[str | Callable[..., Any], Doc("order of the queue: the name of a job order")]
 AnyNodeOrder = Annotated[str | Callable[..., Any], Doc("order in which nodes are taken: the name of a node order")]
@@ -61,9 +65,9 @@ def _job_order(*names: str, dynamic: bool = False) -> Callable[[JobOrder], JobOr
     return decorate
 
 
-def _node_order(name: str) -> Callable[[NodeOrder], NodeOrder]:
-    def decorate(order: NodeOrder) -> NodeOrder:
-        def factory() -> NodeOrder:
+def _node_order(name: str) -> Callable[[AnyOrder], AnyOrder]:
+    def decorate(order: AnyOrder) -> AnyOrder:
+        def factory() -> AnyOrder:
             return order
 
         factory.__doc__ = order.__doc__
@@ -260,9 +264,9 @@ job_orders.register_later(
 
 
 @_node_order("first")
-def platform_order(view: View, job: Job) -> None:
+def platform_order(view: View, job: Job) -> npt.NDArray[np.float64] | None:
     """Platform order (with the quirk ``textual-node-order``: order of the names as text)."""
-    return view.machine.textual_rank if "textual-node-order" in view.planning.quirks else None  # type: ignore[return-value]
+    return view.machine.textual_rank if "textual-node-order" in view.planning.quirks else None
 
 
 def ranking(view: View, order: NodeOrder) -> NodeOrder | None:
@@ -345,3 +349,27 @@ def low_power(view: View, job: Job) -> npt.NDArray[np.float64]:
 def current_watts(view: View, job: Job) -> npt.NDArray[np.float64]:
     """Least power drawn by the node now (Herrera et al. 2021)."""
     return view.machine.node_watts()
+
+
+@_node_order("in-a-row")
+def neighbours(view: View, job: Job) -> SetRule:
+    """The shortest run of neighbours that holds the job, else the longest ones: Slurm's choice without a topology."""
+    return in_a_row
+
+
+@_node_order("fewest-switches")
+def fewest_switches(view: View, job: Job) -> SetRule:
+    """The leaf switch that the job fills best, else few of them that are near: Slurm's topology/tree."""
+    return partial(under_few_switches, view.platform.switch_tree)
+
+
+@_node_order("one-switch-or-all")
+def dragonfly(view: View, job: Job) -> SetRule:
+    """The leaf switch with most free nodes if it holds the job, else a node of each in turn: Slurm's TopologyParam=Dragonfly."""
+    return partial(one_switch_or_all, view.platform.switch_tree)
+
+
+@_node_order("group-packing")
+def group_packing(view: View, job: Job) -> SetRule:
+    """The fullest group of switches that holds the job, else whole groups and best fit for the rest."""
+    return partial(in_groups, view.platform.switch_tree)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 import numpy as np
 from typing_extensions import Doc
 
-from cluster_sim.errors import FormatError, InputError, ModelWarning, warn_user
+from cluster_sim.errors import FormatError, InputError, ModelWarning, counted, warn_user
 from cluster_sim.files.reading import read_text
 from cluster_sim.machine.placement import Placement
 from cluster_sim.options import checked
@@ -96,6 +96,14 @@ class Replay(Scheduler):
                     expected = "nodes that have the tags, and are in the advance reservation, that the job asks for"
                     raise FormatError(where, expected, view.platform.node_name(node))
                 placement = Placement.on(dict(zip(nodes.tolist(), counts.tolist(), strict=True)))
+                leaves, most = (
+                    view.platform.switch_tree.leaves_of(nodes.tolist()),
+                    view.machine.leaf_limit(job, view.now),
+                )
+                if most and len(leaves) > most and view.machine.switches_until(job) == math.inf:
+                    raise FormatError(
+                        where, f"nodes under at most {counted(most, 'leaf switch', 'es')}", ", ".join(leaves)
+                    )
                 # If jobs start together, the one that has the lower cores of a node comes first.
                 heappush(self._waiting, (entry.start_time, int(cores[0]), job.index, job, placement))
         held_up = []
@@ -111,6 +119,8 @@ class Replay(Scheduler):
                 and (open_now is None or open_now[node])
                 for node, cores in placement.cores_by_node().items()
             )
+            most = view.machine.leaf_limit(job, view.now)
+            can_be_had = can_be_had and not 0 < most < len(view.platform.switch_tree.leaves_of(placement.nodes))
             if can_be_had and view.planning.allows(job, placement):
                 self._warn_if_late(job, start_time, view.now, view.planning.boot_time(placement))
                 yield Start(job, placement)

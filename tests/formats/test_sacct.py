@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import warnings
 from pathlib import Path
 from typing import Any
@@ -807,6 +808,21 @@ def test_a_submit_line_says_throttles_and_for_whom_a_job_waits(tmp_path: Path) -
     assert jobs["after"].to_dict() == {"7_1": "", "7_2": "", "8": "any:7_2", "9": "", "10": "7_1 7_2 any:9"}
     assert any("dependencies other than afterok and afterany: 1 job" in text for text in warned(path))
     assert set(Workload.read(path, submission="eligible").jobs["after"]) == {""}
+
+
+def test_a_submit_line_says_how_many_switches_and_how_long_a_job_waits_for_them(tmp_path: Path) -> None:
+    """Slurm waits 300 s at most, unless its configuration says otherwise; a word of the job's own script is not meant."""
+    lines = {
+        "1": "sbatch --switches=1@0:30 job.sh",
+        "2": "sbatch --switches 2 job.sh",
+        "3": "sbatch --switches=1@1-00:00 job.sh",
+        "4": "sbatch job.sh --x--switches=3",
+        "5": "sbatch --switches=0 job.sh",
+    }
+    path = dump(tmp_path, *(f"{row(job)}|{line}" for job, line in lines.items()), header=f"{HEADER}|SubmitLine")
+    jobs = Workload.read(path).jobs
+    assert jobs["switches"].tolist() == [1, 2, 1, 0, 0]
+    assert jobs["switch_wait"].tolist() == [30.0, 300.0, 300.0, math.inf, math.inf]
 
 
 def test_an_end_before_its_start_is_told(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""``cluster-sim topology``: the clusters, nodes, processors and cores of a platform."""
+"""``cluster-sim topology``: the clusters, nodes, processors, cores and switches of a platform."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from cluster_sim.cli.options import check_out
-from cluster_sim.errors import InputError, counted, printable
+from cluster_sim.errors import InputError, counted, few, printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from cluster_sim.platform.platform import NodeType, Platform
 
 
-@click.command(short_help="Show the clusters, nodes, processors and cores of a platform.")
+@click.command(short_help="Show the clusters, nodes, processors, cores and switches of a platform.")
 @click.argument("platform", metavar="P")
 @click.option("--out", metavar="FILE.html", help="A page with the platform as boxes within boxes, down to its cores.")
 def topology(platform: str, out: str | None) -> None:
-    """Show the clusters, nodes, processors and cores of a platform.
+    """Show the clusters, nodes, processors, cores and switches of a platform.
 
     P is a file, a machine of the library, or homogeneous:nodes=N,cores=C. Alike nodes stand in one line.
     """
@@ -53,6 +53,33 @@ def lines_of(platform: Platform) -> Iterator[str]:
                 names = f"node{first}" if last == first else f"node{first} to node{last}"
                 yield f"    {names}: type {group.type.name}, {_inside(group.type)}"
                 first = last + 1
+    if platform.switches:
+        yield from _switches(platform)
+
+
+def _switches(platform: Platform) -> Iterator[str]:
+    """Yield the switches in lines, each below the one on which it hangs."""
+    import numpy as np
+
+    from cluster_sim.formats.slurm.conf_values import folded
+    from cluster_sim.platform.switches import TOP
+
+    tree = platform.switch_tree
+    nodes = tree.sums_of_all(tree.sums(np.ones(platform.node_count, np.int64))).tolist()
+    names = platform.node_names() if platform.slurm is None else platform.slurm.node_names
+    yield f"  switches: {len(tree.switches)}, of which {len(tree.leaves)} have nodes"
+    under: dict[int, list[int]] = {}
+    for switch, above in enumerate(tree.parents):
+        under.setdefault(above, []).append(switch)
+    left = [(switch, 2) for switch in reversed(under[TOP])]
+    while left:
+        switch, depth = left.pop()
+        line = f"{'  ' * depth}{tree.switches[switch]}: {counted(nodes[switch], 'node')}"
+        if switch < len(tree.leaves):
+            listed = folded(names[node] for node in np.flatnonzero(tree.leaf_of_node == switch).tolist())
+            line += f", {few(listed, 8)}"
+        yield line
+        left += [(below, depth + 1) for below in reversed(under.get(switch, ()))]
 
 
 def _inside(kind: NodeType) -> str:

@@ -86,6 +86,11 @@ def lines_of(path: str) -> list[Line]:
     return list(_lines(path, text, [0]))
 
 
+def plain_lines_of(path: str) -> list[Line]:
+    """Return the lines of another file of Slurm's of this form. Raises FormatError naming file, line and column."""
+    return list(_lines(path, read_text(path, MAX_JSON_BYTES), [0]))
+
+
 def _lines(path: str, content: str, included: list[int]) -> Iterator[Line]:
     for number, text in _joined(content):
         place = f"{path} line {number}"

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 MAX_NODES_IN_LIST = 1_000_000
@@ -242,3 +242,19 @@ def _numbers(ranges: str) -> list[str]:
             raise ValueError(f"at most {MAX_NODES_IN_LIST:,} nodes")
         numbers += [str(number).zfill(len(match[1])) for number in range(int(match[1]), int(match[2] or match[1]) + 1)]
     return numbers
+
+
+def folded(names: Iterable[str]) -> list[str]:
+    """Return the names with neighbours by number as one list, ``node[1-16]``: :func:`host_list` reads them in this order."""
+    lists: list[str] = []
+    stem, first, last = "", 0, 0
+    for name in (*names, ""):
+        match = re.fullmatch(r"(.*?)(0|[1-9][0-9]{0,8})", name)
+        if match is not None and lists and match[1] == stem and int(match[2]) == last + 1:
+            last += 1
+            lists[-1] = f"{stem}[{first}-{last}]"
+            continue
+        lists.append(name)
+        stem, first = (match[1], int(match[2])) if match is not None else ("[", 0)
+        last = first
+    return lists[:-1]

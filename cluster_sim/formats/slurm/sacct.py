@@ -26,7 +26,7 @@ from cluster_sim.formats.slurm import conf_values as values
 from cluster_sim.formats.slurm.sacct_clock import LocalClock
 from cluster_sim.formats.slurm.sacct_columns import FREE_TEXT, NOT_OVER, READ, STATUS
 from cluster_sim.formats.slurm.sacct_facts import Facts, facts_of
-from cluster_sim.formats.slurm.sacct_jobs import Cells, FoldedJobs, awaited
+from cluster_sim.formats.slurm.sacct_jobs import Cells, FoldedJobs, awaited, few_switches
 from cluster_sim.formats.slurm.sacct_json import table_of_document
 from cluster_sim.formats.slurm.sacct_table import read_table
 from cluster_sim.workload.fields import UNKNOWN
@@ -273,9 +273,13 @@ def _columns(
     for field, name in _TEXTS.items():
         if name in cells.table.columns:
             columns[field] = np.array(cells.texts(name, chosen), dtype=object)
-    if "submitline" in cells.table.columns and not when_eligible:
+    lines = cells.texts("submitline", chosen) if "submitline" in cells.table.columns else []
+    asked = [few_switches(line) for line in lines]
+    if any(most for most, _ in asked):
+        columns["switches"] = np.array([most for most, _ in asked])
+        columns["switch_wait"] = np.array([seconds for _, seconds in asked])
+    if lines and not when_eligible:
         # The field `after` has no words for other dependencies than these two.
-        lines = cells.texts("submitline", chosen)
         tasks: dict[str, list[str]] = {}
         for job in ids:
             tasks.setdefault(job.partition("_")[0], []).append(job)

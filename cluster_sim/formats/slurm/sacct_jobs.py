@@ -228,6 +228,9 @@ _ARRAY = re.compile(r"(?:^|\s)(?:--array[=\s]\s*|-a\s*)([0-9][0-9,:%-]*)(?=\s|$)
 _DEPENDENCY = re.compile(
     r"(?:^|\s)(?:--depend(?:ency)?[=\s]\s*|-d\s*)((?:after|singleton|expand)[a-z0-9_:,?+]*)(?=\s|$)", re.IGNORECASE
 )
+_SWITCHES = re.compile(r"(?:^|\s)--switches[=\s]\s*([0-9]{1,9})(?:@([0-9:-]+))?(?=\s|$)")
+_MAX_SWITCH_WAIT_S = 300.0
+"""Longest wait for few switches, s, where a slurm.conf does not set ``max_switch_wait``."""
 _KINDS = {"afterok": "", "afterany": "any:"}
 
 
@@ -238,6 +241,18 @@ def array_limit(line: str) -> int:
         return values.array_limit(found[1]) if found is not None else 0
     except ValueError:
         return 0
+
+
+def few_switches(line: str) -> tuple[int, float]:
+    """Return how many leaf switches a job asks for at most, and how long it waits for them, s; 0, inf: it does not ask."""
+    found = _SWITCHES.search(line)
+    if found is None or not int(found[1]):
+        return 0, math.inf
+    try:
+        seconds = values.duration(found[2] or "")
+    except ValueError:
+        seconds = math.nan
+    return int(found[1]), min(seconds, _MAX_SWITCH_WAIT_S) if seconds >= 0.0 else _MAX_SWITCH_WAIT_S
 
 
 def awaited(line: str, job: str, order: Mapping[str, int], tasks: Mapping[str, Sequence[str]]) -> tuple[str, bool]:

@@ -32,6 +32,7 @@ from cluster_sim.formats.slurm.conf_keys import (
     Switches,
 )
 from cluster_sim.formats.slurm.conf_lines import Line, lines_of
+from cluster_sim.formats.slurm.topology_conf import switches_beside
 from cluster_sim.platform.hardware import Cluster, NodeGroup, NodeType, ProcessorType, Resource, Resources
 from cluster_sim.platform.platform import Platform
 from cluster_sim.platform.processor_table import power_at
@@ -170,8 +171,10 @@ def platform_of(lines: list[Line], path: str) -> Platform:
     _warn(path, found, switches, slurm, [node.name for node in up if node.name not in inside])
     groups = [NodeGroup(kind, sum(1 for _ in some)) for kind, some in groupby(kept, key=lambda node: node.type)]
     name = found.parameters.get("clustername") or "cluster0"
+    above = switches_beside(path, position, found.nodes)
     try:
-        return Platform((Cluster(name, tuple(groups)),), id=name, watts_assumed=True, slurm=slurm)
+        clusters = (Cluster(name, tuple(groups)),)
+        return Platform(clusters, id=name, watts_assumed=True, slurm=slurm, switches=above)
     except InputError as error:
         raise FormatError(f"{path}: {error.where}", error.expected, error.found) from None
 

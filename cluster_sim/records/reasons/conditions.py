@@ -38,6 +38,8 @@ REQUESTS: Mapping[str, Any] = {
     "requires": "",
     "exclusive": False,
     "reservation": "",
+    "switches": 0,
+    "switch_wait": math.inf,
     "min_cores": 0,
     **dict.fromkeys(GPU_COLUMNS, 0),
     "gpu_type": "",
@@ -186,7 +188,7 @@ class Conditions:
         numbers = {reason: number for number, reason in enumerate(self.reasons)}
         told = [[time, job, numbers.setdefault(reason, len(numbers))] for time, job, reason in self.told]
         return {
-            "requests": {name: column.tolist() for name, column in self.requests.items()},
+            "requests": {name: _finite(column.tolist()) for name, column in self.requests.items()},
             "counts_memory": self.counts_memory,
             "reservations": [[r.name, r.start, r.end, list(r.nodes)] for r in self.reservations],
             "withheld": [list(row) for row in self.withheld],
@@ -346,6 +348,8 @@ def _power_cap(row: Any, where: str) -> CapRow:
 
 def _column(name: str, values: list[Any], jobs: int) -> np.ndarray:
     kind = type(REQUESTS[name])
+    if REQUESTS[name] == math.inf:
+        values = [_end(value) for value in values]
     if len(values) != jobs or not all(type(value) is kind for value in values):
         raise ValueError(f"{name}: other than {jobs} values of type {kind.__name__}")
     return np.array(values, object if kind is str else kind)

@@ -259,10 +259,15 @@ class MachineHistory:
         return np.where(owner >= 0, self.conditions.requests["memory"][owner], 0.0)
 
     def closing_times(self, row: int) -> list[float]:
-        """Return from when on the job could not have ended, by its request, before a reservation begins or ends, s."""
+        """Return from when on the job could not have ended, by its request, before a reservation begins or ends, s.
+
+        With it comes when it had waited long enough for few switches.
+        """
         windows = self.eligibility.turning_times
         asked = [self.jobs[row].requested_time, *(one.left for one in self.suspensions.get(row, ()))]
-        return [math.nextafter(latest(time), math.inf) - left for time in windows for left in asked if left < math.inf]
+        times = [math.nextafter(latest(time), math.inf) - left for time in windows for left in asked if left < math.inf]
+        until = self.eligibility.switches_until(self.jobs[row])
+        return [*times, until] if math.isfinite(until) else times
 
     def switching(self, time: float) -> dict[int, float]:
         """Return the nodes in transition at a time (s), and when they should be on, or OFF."""

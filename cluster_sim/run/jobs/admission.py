@@ -113,6 +113,7 @@ class Admission:
             least = job.on_cores(job.min_cores) if scheduler.chooses_cores else job
             cores, by_memory = self._machine.cores, self._by_memory
             reason = cores.why_impossible(least, by_memory, not scheduler.keeps_resources, scheduler.spreads_tasks)
+            reason = reason or cores.why_on_too_many_switches(least, by_memory)
             if not reason and not scheduler.gives_resources and cores.resources.asks(least):
                 asked = cores.resources.described(least)
                 reason = f"it asks for {asked}, which this scheduler does not give"

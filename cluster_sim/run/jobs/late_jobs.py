@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 from cluster_sim.errors import InputError
@@ -55,8 +56,12 @@ class LateJobs:
         shaped = cores.shapes or job.is_shaped
         memory = cores.uses_memory or job.memory > 0.0
         eligible = cores.eligibility
-        if not eligible.restricts and (job.requires or job.exclusive or job.reservation):
+        if not eligible.restricts and (
+            job.requires or job.exclusive or job.reservation or (job.switches and life.machine.platform.switches)
+        ):
             eligible = Restrictions(life.machine.platform)
+        if isinstance(eligible, Restrictions) and not eligible.turns and math.isfinite(eligible.switches_until(job)):
+            eligible = eligible.waiting_for_switches()
         life.communicates = life.communicates or life.executor.work.comm_vol(job.index) > 0.0
         if job.mem_vol > 0.0:
             life.executor.move_to_channels()

@@ -1,4 +1,7 @@
-"""Jobs that name an advance reservation: they wait for its window to begin, and are refused when it is too late."""
+"""Jobs to which time closes and opens nodes: those that name an advance reservation, or wait for few switches.
+
+They wait for the window to begin, and are refused when it is too late.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,7 @@ class WindowGate:
     A job that comes before its window is held back until that begins, so that it blocks no other job: no scheduler
     could start it. One that still waits when it can no longer end within the window, by its request, is refused after
     the pass of that instant. ``admit`` (to the queue) and ``refuse`` (unless it is in the queue no more) are the
-    simulation's; ``turn`` is called when a window begins or ends.
+    simulation's; ``turn`` is called when a window begins or ends, and when a job has waited long enough for few switches.
     """
 
     def __init__(
@@ -33,7 +36,7 @@ class WindowGate:
     ):
         self._env = env
         self._eligibility = eligibility
-        self._admit, self._refuse = admit, refuse
+        self._admit, self._refuse, self._turn = admit, refuse, turn
         self.held: dict[int, Job] = {}  #: Jobs whose window has not begun.
         for time in eligibility.turning_times:
             if time > env.now:
@@ -41,6 +44,8 @@ class WindowGate:
 
     def holds(self, job: Job) -> bool:
         """Return whether a job that could now go to the queue is held back instead."""
+        if (until := self._eligibility.switches_until(job)) < float("inf") and until > self._env.now:
+            self._env.at(until).callbacks.append(lambda event: self._turn())
         if not job.reservation:
             return False
 

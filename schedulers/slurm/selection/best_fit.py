@@ -7,8 +7,9 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
+from cluster_sim.platform.node_choice import TAKEN, best_run
 from schedulers.slurm.job_request import Ask
-from schedulers.slurm.selection.filling import TAKEN, best_run, empty_nodes
+from schedulers.slurm.selection.filling import empty_nodes
 from schedulers.slurm.selection.node_sets import NodeSet, edges, members, runs, set_of, set_where
 from schedulers.slurm.selection.nodes import Capacities, FreeCpus, NodeFacts
 
@@ -227,7 +228,7 @@ def _whole_nodes(shape: Shape, facts: NodeFacts, usable: NodeSet) -> ChosenNodes
 def _best_run(some: Sequence[tuple[int, int]], needed: int) -> int:
     """Return where the shortest run stands that is long enough, or if none is the longest; the first of equals.
 
-    As :func:`~schedulers.slurm.selection.filling.best_run`: of the few runs of whole nodes plain Python finds it in two
+    As :func:`~cluster_sim.platform.node_choice.best_run`: of the few runs of whole nodes plain Python finds it in two
     thirds of the time.
     """
     best, best_length = 0, -1

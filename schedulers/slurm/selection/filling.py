@@ -4,13 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-import numpy as np
-import numpy.typing as npt
-
+from cluster_sim.platform.node_choice import TAKEN, best_run
 from schedulers.slurm.selection.node_sets import Counts, NodeSet, edges
-
-TAKEN, _MANY = -(2**40), 2**40
-"""Sizes of a run of which the nodes are taken, and of one that does not suffice."""
 
 
 def empty_nodes(sets: Iterable[NodeSet], empty: NodeSet, wanted: int, before: Counts, cpus: int) -> NodeSet:
@@ -66,10 +61,3 @@ def _taken(nodes: NodeSet, empty: NodeSet, wanted: int, before: Counts, cpus: in
             return taken
         sizes[best] = TAKEN
     return 0
-
-
-def best_run(sizes: Counts, suffices: npt.NDArray[np.bool_]) -> int:
-    """Return the smallest of some runs that suffices, or if none does the biggest; the first of equals."""
-    if suffices.any():
-        return int(np.where(suffices, sizes, _MANY).argmin())
-    return int(sizes.argmax())

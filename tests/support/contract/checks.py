@@ -483,7 +483,7 @@ def check_dependencies(result: Result, workload: Workload) -> None:
 
 
 def check_wishes(result: Result, workload: Workload, reservations: Iterable[AdvanceReservation]) -> None:
-    """Tags, exclusive nodes, and reservations by the jobs' requests, from the tables alone."""
+    """Tags, exclusive nodes, switches, and reservations by the jobs' requests, from the tables alone."""
     platform = result.platform
     kinds = dict(zip(platform.node_names(), platform.type_of_node, strict=True))
     wishes = rows_by_job(workload.jobs)
@@ -504,6 +504,15 @@ def check_wishes(result: Result, workload: Workload, reservations: Iterable[Adva
             elif row.node in nodes:
                 assert start >= closes or end <= opens
                 assert not opens <= start < closes
+    tree = platform.switch_tree
+    leaf = dict(zip(platform.node_names(), tree.leaf_of_node.tolist(), strict=True))
+    leaves: dict[str, set[int]] = {}
+    for row in rows_of(result.allocations):
+        leaves.setdefault(row.job_id, set()).add(leaf[row.node])
+    for job, under in leaves.items():
+        wish = wishes[job]
+        waited = times[job].allocation_time >= wish.submit_time + wish.switch_wait
+        assert not wish.switches or waited or len(under) <= wish.switches
     for holds in held.values():
         for start, end, job in holds:
             if wishes[job].exclusive:
