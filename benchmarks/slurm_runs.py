@@ -201,6 +201,9 @@ def _requests(job: Mapping[str, Any], nodes: Mapping[str, int]) -> Iterator[tupl
         ask["licences"] = {name: int(count) for name, count in pairs}
     if "begin-in" in options:
         ask["begin_time"] = float(job["submit"]) + options["begin-in"]
+    if "switches" in options:
+        most, _, wait = options["switches"].partition("@")
+        ask |= {"switches": int(most), "switch_wait_s": _seconds(wait) if wait else math.inf}
     if "deadline" in options:
         ask["deadline_s"] = float(job["submit"]) + float(options["deadline"].removeprefix("now+"))
     if "dependency" in options:

@@ -49,25 +49,26 @@ def best_run(sizes: Ints, suffices: npt.NDArray[np.bool_]) -> int:
     return int(sizes.argmax())
 
 
-def under_few_switches(tree: SwitchTree, amounts: Ints, wanted: int) -> Ranks:
+def under_few_switches(tree: SwitchTree, amounts: Ints, wanted: int, needed: int = 0) -> Ranks:
     """Take leaf after leaf: the one that best holds what is still wanted, near those that were taken before.
 
     Of two leaves that hold it the emptier one is better, of two that do not the one whose parent is, or that is fuller.
-    What was taken is not subtracted at the switches above, as Slurm 22.05 does not.
+    What was taken is not subtracted at the switches above, as Slurm 22.05 does not. For a job that would do with less than
+    it wants, a leaf holds it that has what is ``needed``.
     """
-    return _leaf_by_leaf(tree, amounts, leaves_chosen(tree, tree.sums(amounts), wanted))
+    return _leaf_by_leaf(tree, amounts, leaves_chosen(tree, tree.sums(amounts), wanted, needed))
 
 
-def leaves_chosen(tree: SwitchTree, free: Ints, wanted: int) -> list[int]:
+def leaves_chosen(tree: SwitchTree, free: Ints, wanted: int, needed: int = 0) -> list[int]:
     """Return the leaves that :func:`under_few_switches` takes, where so much is free below each; all if they are too few."""
-    sums = tree.sums_of_all(free).tolist()
+    sums, spare = tree.sums_of_all(free).tolist(), wanted - (needed or wanted)
     left = np.flatnonzero(free).tolist()
     chosen: list[int] = []
     distance = np.zeros(len(free), np.int64)
     while left and wanted > 0:
         best = left[0]
         for leaf in left[1:]:
-            verdict = _compared(tree, sums, leaf, best, wanted)
+            verdict = _compared(tree, sums, leaf, best, max(wanted - spare, 1))
             nearer = distance.item(leaf) - distance.item(best)
             if (verdict > 0 and nearer == 0) or (verdict >= 0 and nearer < 0):
                 best = leaf

@@ -41,6 +41,8 @@ DEFAULTS: Mapping[str, str] = {
     "DefMemPerNode": "0",
     "Licenses": "",
     "EnforcePartLimits": "NO",
+    "TopologyPlugin": "topology/none",
+    "TopologyParam": "",
 }
 """Keys of the whole machine that a simulation follows, with what Slurm 22.05 takes where a slurm.conf leaves them out.
 

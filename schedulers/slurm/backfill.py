@@ -253,7 +253,7 @@ class BackfillPass:
         result limits are asked about, or one that may take nodes from others.
         """
         cluster, ask = self._cluster, entry.ask
-        shape, length = cluster.shape(entry), cluster.shortest(entry)
+        shape, length = cluster.shape_at(entry, self._now), cluster.shortest(entry)
         candidates = entry.queue.nodes & cluster.up & cluster.nodes_for(ask) & ~self._freed
         limits = cluster.accounting.limits_resources
         if limits or self._pauses_always or cluster.preemption is not None or not cluster.is_tested(ask):

@@ -89,7 +89,9 @@ class SlurmCluster:
             counts = values.gpus_by_type(gres)  # of a node with several types none are given
             gpus.append(next(iter(counts.items())) if len(counts) == 1 else ("", 0))
         tags = [kind.tags for kind in types]
-        facts = NodeFacts(platform.node_cores.tolist(), memory, slurm.weights, tags, gpus, slurm.threads)
+        tree, spreads = platform.switch_tree if settings.topology else None, settings.topology == "dragonfly"
+        cpus = platform.node_cores.tolist()
+        facts = NodeFacts(cpus, memory, slurm.weights, tags, gpus, slurm.threads, tree, spreads)
         return cls(facts, map(Queue.of, slurm.partitions), settings, accounting, epoch)
 
     @property
@@ -134,6 +136,19 @@ class SlurmCluster:
             nodes = queue.min_nodes, queue.max_nodes
             shape = shapes[key] = Shape(ask, whole, per_node, per_cpu, nodes, tries_larger=not settings.whole_nodes)
         return shape
+
+    def shape_at(self, entry: QueuedJob, now: float) -> Shape:
+        """Return the same, under as few switches as the job still waits for."""
+        shape = self.shape(entry)
+        shape.most_leaves = entry.ask.switches if now < self.switches_until(entry.ask) else 0
+        return shape
+
+    def switches_until(self, ask: Ask) -> float:
+        """Return until when a job waits for few switches, s; -inf: it does not."""
+        if self.facts.tree is None or not ask.switches:
+            return -math.inf
+        wait = min(ask.switch_wait_s, self.settings.max_switch_wait)
+        return math.floor(max(ask.submit_time, ask.begin_time)) + wait
 
     def nodes_for(self, ask: Ask) -> NodeSet:
         """Return the nodes that have its features and as many GPUs as it needs, and that it does not exclude."""
@@ -230,8 +245,11 @@ class SlurmCluster:
         )
 
     def why_not_admitted(self, ask: Ask) -> str:
-        """Say why the job may not ask for its advance reservation; empty: it may."""
+        """Say why the job may not ask for its advance reservation, or for its nodes; empty: it may."""
         windows = [window for window in self.windows if window.name == ask.reservation]
+        if self.facts.tree is not None and (ask.required_nodes or ask.spread):
+            what = "certain nodes" if ask.required_nodes else "nodes all over the machine"
+            return f"it asks for {what}, which is not simulated with TopologyPlugin=topology/tree"
         if ask.reservation and not windows:
             return f"there is no reservation '{ask.reservation}'"
         if any(window.users and ask.user not in window.users for window in windows):
@@ -248,12 +266,12 @@ class SlurmCluster:
 
     def could_ever(self, entry: QueuedJob) -> bool:
         """Return whether the partition has nodes for the job when nobody else is there."""
-        shape = self.shape(entry)
+        shape = self.shape_at(entry, math.inf)
         return choose(shape, self._unused, entry.queue.nodes & self.nodes_for(entry.ask)) is not None
 
     def fits_elsewhere(self, entry: QueuedJob) -> bool:
         """Return whether the cluster has nodes for a job that its partition has not: the job may wait for a change."""
-        return choose(self.shape(entry), self._unused, self.nodes_for(entry.ask)) is not None
+        return choose(self.shape_at(entry, math.inf), self._unused, self.nodes_for(entry.ask)) is not None
 
     def is_young(self, entry: QueuedJob, now: float) -> bool:
         """Return whether the job has waited too short, or is too low, to have nodes kept for it."""
@@ -267,7 +285,7 @@ class SlurmCluster:
         if isinstance(self.free, SharedFree):
             choice = self.free.choices(self.shape(entry), nodes, entry.queue)
         else:
-            choice = choose(self.shape(entry), self.free, nodes)
+            choice = choose(self.shape_at(entry, math.floor(now)), self.free, nodes)
         self.note_test(entry, choice)
         return choice
 

@@ -43,6 +43,8 @@ class Ask:
     required_nodes: tuple[int, ...] = ()  #: ``--nodelist``: positions in the platform; ``asks`` may name them.
     excluded_nodes: tuple[int, ...] = ()
     spread: bool = False  #: ``--spread-job``
+    switches: int = 0  #: ``--switches``: most leaf switches of its nodes; 0: any number.
+    switch_wait_s: float = math.inf  #: How long it waits for them, as far as ``max_switch_wait`` lets it.
     licences: Mapping[str, int] = field(default_factory=dict)
     reservation: str = ""
     begin_time: float = -math.inf  #: ``--begin``, or until when a requeued job has to wait.

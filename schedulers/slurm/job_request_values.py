@@ -13,7 +13,7 @@ from schedulers.slurm.job_request import Ask
 
 _MOST = 2**53
 _KINDS = {f.name: str(f.type) for f in fields(Ask) if f.name not in ("key", "job_id", "submit_time", "cores")}
-_MAY_BE_ENDLESS = ("limit_s", "deadline_s", "begin_time")
+_MAY_BE_ENDLESS = ("limit_s", "deadline_s", "begin_time", "switch_wait_s")
 _MAY_BE_NEGATIVE = ("nice", "begin_time", "exit_code")
 
 

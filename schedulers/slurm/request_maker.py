@@ -73,6 +73,8 @@ class RequestMaker:
             features="&".join(sorted(job.requires)),
             licences=licences_of(job.licenses),
             reservation=job.reservation,
+            switches=job.switches,
+            switch_wait_s=job.switch_wait,
             array=array_of,
             array_limit=job.array_limit,
             name=job.profile,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping
+from heapq import heappop, heappush
 from typing import TYPE_CHECKING, Annotated, Any
 
 from annotated_types import Ge, Gt, Unit
@@ -41,7 +42,7 @@ from schedulers.slurm.request_maker import RequestMaker, why_no_gpus
 from schedulers.slurm.running_jobs import RunningJobs
 from schedulers.slurm.selection.best_fit import ChosenNodes
 from schedulers.slurm.selection.node_sets import set_where
-from schedulers.slurm.settings import Settings, defaults_taken
+from schedulers.slurm.settings import Settings, check_topology, defaults_taken
 
 if TYPE_CHECKING:
     from cluster_sim.workload.jobs import Job
@@ -90,6 +91,7 @@ class Slurm(Scheduler):
         if self._platform.slurm is None:
             raise InputError(_option("conf"), "a slurm.conf", conf)
         self._settings = Settings.of(self._platform.slurm)
+        check_topology(self._platform, self._settings)
         if taken := defaults_taken(self._platform.slurm):
             warn_user(ModelWarning(f"{conf}: {taken}"))
         self._accounts = read_accounts(accounts) if isinstance(accounts, str) and accounts else accounts or None
@@ -159,6 +161,9 @@ class Slurm(Scheduler):
         self._kept = JobsHeldBack(self.cluster, self._dependencies)
         self._deadlines: set[int] = set()  # jobs that have one
         self._next_deadline = math.inf  # when a job that waits can next no longer be over at its own, s
+        self._switch_waits: list[
+            float
+        ] = []  # when jobs have waited long enough for few switches, s, the first one first
         assert self._platform.slurm is not None
         self._administrator = Administrator(self, self._waiting, self._commands, self._platform.slurm.node_names)
         self._administrator.aliases = view.planning.aliases.get("user", {})
@@ -250,7 +255,9 @@ class Slurm(Scheduler):
 
     def _pass_time(self, now: float) -> None:
         """Note what time alone has changed, and nobody tells the loops: eligible jobs, and advance reservations."""
-        if min(self._kept.next_time, self.cluster.next_boundary, self._next_deadline) <= now:
+        if self._next_of_waiting <= now:
+            while self._switch_waits and self._switch_waits[0] <= now:
+                heappop(self._switch_waits)
             if self.cluster.note_windows(now):
                 self.changed()
             self._kept.release(now)
@@ -290,6 +297,8 @@ class Slurm(Scheduler):
             self._dependencies.submitted(ask)
         if ask.deadline_s < math.inf:
             self._deadlines.add(ask.key)
+        if (until := self.cluster.switches_until(ask)) > now:
+            heappush(self._switch_waits, until)
         self.keep(ask)
         self.changed()
         return ""
@@ -481,8 +490,13 @@ class Slurm(Scheduler):
     @property
     def _next_of_clock(self) -> float:
         """Return when time alone, or the administrator, next changes something, s."""
-        own = min(self._kept.next_time, self.cluster.next_boundary, self._next_deadline)
-        return min(own, self._administrator.next_time)
+        return min(self._next_of_waiting, self._administrator.next_time)
+
+    @property
+    def _next_of_waiting(self) -> float:
+        """Return when time alone next changes something for jobs that wait, s."""
+        waits = self._switch_waits[0] if self._switch_waits else math.inf
+        return min(self._kept.next_time, self.cluster.next_boundary, self._next_deadline, waits)
 
 
 def _placement(choice: ChosenNodes, ask: Ask, cores: int) -> Placement:

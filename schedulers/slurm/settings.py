@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from cluster_sim.errors import FormatError, InputError, ModelWarning, warn_user
 from cluster_sim.formats.slurm import conf_values as values
 from cluster_sim.formats.slurm.conf_keys import Switches, is_finite
+from cluster_sim.platform.platform import Platform
 from cluster_sim.platform.slurm import DEFAULTS, Partition, SlurmMachine
+from cluster_sim.platform.switches import TOP
 from schedulers.slurm.priority.factors import Factors
 
 _WHO = "scheduler 'slurm'"
 _WITHOUT_EFFECT = ("sched_min_interval",)
 _ENDLESS = ("UNLIMITED", "INFINITE")
+_ROUTING = frozenset(
+    map(str.lower, "NoCtldInAddrAny NoInAddrAny RoutePart RouteTree SwitchAsNodeRank BlockAsNodeRank".split())
+)
+"""Words of TopologyParam that change no schedule."""
 _ENFORCED = {**dict.fromkeys(values.YES, "ANY"), **dict.fromkeys(values.NO, "NO")}
 """Values of EnforcePartLimits that mean ANY or NO."""
 """Of the time that passes take, of which there is none here; what is said of it has to be numbers nevertheless."""
@@ -69,6 +76,10 @@ class Settings:
     bf_max_time: float = 30.0
     bf_continue: bool = False
     default_queue_depth: int = 100
+    topology: str = (
+        ""  #: How nodes are chosen by the switches above them: ``tree`` or ``dragonfly``; empty: they are not.
+    )
+    max_switch_wait: float = 300.0
     enforce_part_limits: str = "NO"  #: ALL, ANY or NO of its partitions have to admit a job when it is submitted.
     batch_sched_delay: float = 3.0
     sched_interval: float = 60.0
@@ -132,6 +143,8 @@ class Settings:
             bf_max_time=parameters.number("bf_max_time", bf_interval),
             bf_continue=parameters.has("bf_continue"),
             default_queue_depth=parameters.whole("default_queue_depth", usual.default_queue_depth),
+            topology=_topology(machine, switches, whole_nodes),
+            max_switch_wait=parameters.number("max_switch_wait", usual.max_switch_wait),
             enforce_part_limits=_ENFORCED.get(enforced, enforced),
             batch_sched_delay=parameters.number("batch_sched_delay", usual.batch_sched_delay),
             sched_interval=parameters.number("sched_interval", usual.sched_interval, least=1.0),
@@ -158,9 +171,6 @@ def licences_of(text: str, where: str = "Licenses") -> dict[str, int]:
 def _refuse(machine: SlurmMachine, switches: Switches) -> None:
     """Raise InputError for what is switched on, would make another schedule, and is not simulated."""
     given = machine.parameters
-    if switches.topology:
-        expected = "a configuration without it: it is not simulated"
-        raise InputError(f"{_WHO}, {machine.where('TopologyPlugin')}", expected, given["topologyplugin"])
     if switches.power_saving:
         expected = "INFINITE: power saving (SuspendProgram and ResumeProgram) is not simulated"
         for where, time in (
@@ -174,6 +184,49 @@ def _refuse(machine: SlurmMachine, switches: Switches) -> None:
         if kind == "FORCE" and int(jobs or 4) > 1 and each.nodes:
             expected = "NO, YES, EXCLUSIVE or FORCE:1: several jobs on a core at once are not simulated"
             raise InputError(f"{_WHO}, {_place(each, 'OverSubscribe')}", expected, each.over_subscribe)
+
+
+def _topology(machine: SlurmMachine, switches: Switches, whole_nodes: bool) -> str:
+    """Read how nodes are chosen by their switches. Raises InputError for what is not simulated with TopologyPlugin."""
+    words = {word.lower() for word in filter(None, re.split(r"[,\s]+", machine.said("TopologyParam")))}
+    plugin = machine.said("TopologyPlugin")
+    if not switches.topology:
+        return ""
+    where = f"{_WHO}, {machine.where('TopologyPlugin')}"
+    if plugin.lower() not in ("topology/tree", "tree"):
+        raise InputError(where, "topology/tree or topology/none: others are not simulated", plugin)
+    for word in words - _ROUTING - {"dragonfly"}:
+        expected = "Dragonfly, or words that are about messages only: others are not simulated"
+        raise InputError(f"{_WHO}, {machine.where('TopologyParam')}", expected, word)
+    if whole_nodes:
+        raise InputError(
+            where, "SelectType=select/cons_tres: it is simulated with no other", machine.said("SelectType")
+        )
+    for each in machine.partitions:
+        if each.nodes and each.over_subscribe != "EXCLUSIVE":
+            expected = "EXCLUSIVE: with TopologyPlugin only whole nodes are simulated"
+            raise InputError(f"{_WHO}, {_place(each, 'OverSubscribe')}", expected, each.over_subscribe)
+    if len(set(machine.weights)) > 1:
+        raise InputError(where, "nodes of one Weight: others are not simulated", f"{len(set(machine.weights))} weights")
+    if switches.preemption:
+        raise InputError(
+            where, "PreemptType=preempt/none: preemption is not simulated with it", machine.said("PreemptType")
+        )
+    return "dragonfly" if "dragonfly" in words else "tree"
+
+
+def check_topology(platform: Platform, settings: Settings) -> None:
+    """Raise InputError unless a platform has the switches that its slurm.conf speaks of, and nodes that are alike."""
+    machine = platform.slurm
+    if not settings.topology or machine is None:
+        return
+    where = f"{_WHO}, {machine.where('TopologyPlugin')}"
+    if not platform.switches:
+        raise InputError(where, "a topology.conf with SwitchName=… beside the slurm.conf", "none")
+    if (roots := platform.switch_tree.parents.count(TOP)) > 1:
+        raise InputError(where, "one switch above all others in topology.conf", f"{roots} that hang on none")
+    if len(widths := sorted(set(platform.node_cores.tolist()))) > 1:
+        raise InputError(where, "nodes with as many CPUs each: others are not simulated", ", ".join(map(str, widths)))
 
 
 def _place(partition: Partition, key: str) -> str:

@@ -14,6 +14,7 @@ from cluster_sim import Platform, Result, Simulation, Workload, make_scheduler
 from cluster_sim.errors import InputError
 
 CORES = "SelectType=select/cons_tres\nSelectTypeParameters=CR_Core\nPriorityType=priority/basic\n"
+WHOLE = f"{CORES}PartitionName=DEFAULT OverSubscribe=EXCLUSIVE\n"
 MACHINE = "NodeName=n1 CPUs=4\nPartitionName=p Nodes=n1 Default=YES\n"
 
 pytestmark = pytest.mark.filterwarnings("ignore::cluster_sim.errors.ModelWarning")
@@ -87,7 +88,27 @@ def test_defaults_in_force_are_named_in_a_line(tmp_path: Path) -> None:
             f"{CORES}SuspendTime=300\nSuspendProgram=/s\nResumeProgram=/r\n",
             "line 4, SuspendTime: expected INFINITE: power saving",
         ),
-        (f"{CORES}TopologyPlugin=topology/tree\n", "line 4, TopologyPlugin: expected a configuration without it"),
+        (
+            f"{CORES}TopologyPlugin=topology/3d_torus\n",
+            "line 4, TopologyPlugin: expected topology/tree or topology/none",
+        ),
+        (f"{CORES}TopologyPlugin=topology/tree\n", "line 6, PartitionName=p, OverSubscribe: expected EXCLUSIVE"),
+        (
+            f"{WHOLE}TopologyPlugin=topology/tree\nTopologyParam=TopoOptional\n",
+            "line 6, TopologyParam: expected Dragonfly",
+        ),
+        (
+            f"{WHOLE}TopologyPlugin=topology/tree\n",
+            "line 5, TopologyPlugin: expected a topology.conf with SwitchName=…",
+        ),
+        (
+            "SelectType=select/linear\nTopologyPlugin=topology/tree\n",
+            "line 2, TopologyPlugin: expected SelectType=select/cons_tres",
+        ),
+        (
+            f"{WHOLE}TopologyPlugin=topology/tree\nPreemptType=preempt/partition_prio\nPreemptMode=REQUEUE\n",
+            "line 5, TopologyPlugin: expected PreemptType=preempt/none",
+        ),
         (
             f"{CORES}PreemptMode=GANG\nPartitionName=q Nodes=ALL\n",
             "line 7, PartitionName=p: expected other nodes than another",

@@ -24,7 +24,7 @@ GIVEN = {
     "preemptparameters": "youngest_first",
     "licenses": "a:1",
 }
-REFUSED = {"topologyplugin", "suspendprogram", "resumeprogram", "suspendtime", "priorityusageresetperiod"}
+REFUSED = {"suspendprogram", "resumeprogram", "suspendtime", "priorityusageresetperiod"}
 """What is read to refuse it."""
 
 
@@ -101,7 +101,10 @@ def test_options_that_are_followed_are_those_that_are_read(keys: Noting) -> None
         ("KillWait=soon", "KillWait: expected a whole number, found soon"),
         ("Licenses=foo:bar", "Licenses: expected licences such as foo:4,bar, found foo:bar"),
         ("PriorityWeightAge=foo", "PriorityWeightAge: expected a whole number, found foo"),
-        ("TopologyPlugin=topology/tree", "TopologyPlugin: expected a configuration without it: it is not simulated"),
+        (
+            "TopologyPlugin=topology/block",
+            "TopologyPlugin: expected topology/tree or topology/none: others are not simulated",
+        ),
     ],
 )
 def test_what_is_wrong_is_told_with_file_and_line(line: str, told: str, tmp_path: Path) -> None:

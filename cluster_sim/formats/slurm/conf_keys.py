@@ -28,8 +28,6 @@ _NO_PRIORITY = "no part of priorities"
 _NO_MOST = "jobs get as much memory as they ask for"
 _GPUS = "GPUs bring neither CPUs nor memory"
 NOT_SIMULATED = {
-    "topologyplugin": _ALIKE,
-    "topologyparam": _ALIKE,
     "schedulertimeslice": "jobs do not take turns",
     "suspendprogram": _ON,
     "resumeprogram": _ON,
@@ -248,13 +246,14 @@ OPTIONS: Mapping[str, Options] = {
             """batch_sched_delay bf_continue bf_interval bf_licenses bf_max_job_array_resv bf_max_job_assoc bf_max_job_part
             bf_max_job_start bf_max_job_test bf_max_job_user bf_max_job_user_part bf_max_time bf_min_age_reserve
             bf_min_prio_reserve bf_node_space_size bf_resolution bf_window bf_window_linear bf_yield_interval bf_yield_sleep
-            default_queue_depth preempt_reorder_count preempt_strict_order preempt_youngest_first sched_interval""",
+            default_queue_depth max_switch_wait preempt_reorder_count preempt_strict_order preempt_youngest_first
+            sched_interval""",
             """allow_zero_lic assoc_limit_stop bb_array_stage_cnt bf_allow_magnetic_resv bf_busy_nodes bf_hetjob_immediate
             bf_hetjob_prio bf_job_part_count_reserve bf_one_resv_per_job bf_running_job_reserve bf_topopt_enable
             build_queue_timeout correspond_after_task_cnt default_gbytes defer defer_batch delay_boot disable_job_shrink
             disable_hetjob_steps enable_hetjob_steps enable_job_state_cache enable_user_top extra_constraints Ignore_NUMA
             ignore_constraint_validation ignore_prefer_validation max_array_tasks max_rpc_cnt max_sched_time
-            max_script_size max_submit_line_size max_switch_wait no_backup_scheduling no_env_cache
+            max_script_size max_submit_line_size no_backup_scheduling no_env_cache
             nohold_on_prolog_fail pack_serial_at_end partition_job_depth reduce_completing_frag requeue_setup_env_fail
             requeue_on_resume_failure salloc_wait_nodes sbatch_wait_nodes sched_max_job_start sched_min_interval
             spec_cores_first step_retry_count step_retry_time time_min_as_soft_limit whole_hetjob""",

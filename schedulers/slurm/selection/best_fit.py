@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
-from cluster_sim.platform.node_choice import TAKEN, best_run
+from cluster_sim.platform.node_choice import TAKEN, best_run, one_switch_or_all, under_few_switches
+from cluster_sim.platform.switches import SwitchTree
 from schedulers.slurm.job_request import Ask
 from schedulers.slurm.selection.filling import empty_nodes
 from schedulers.slurm.selection.node_sets import NodeSet, edges, members, runs, set_of, set_where
@@ -103,6 +104,7 @@ class Shape:
         self.cores = 0 if self.cpus >= ask.cores else ask.cores
         self.least = self.per_node or self.per_task  # CPUs that a node must have free
         self._least_mb = self.memory_per_node or self.memory_per_cpu * self.least
+        self.most_leaves = 0  #: Most leaf switches under which its nodes may hang now; 0: any number.
         self._fits: NodeSet | None = None
 
     def fitting(self, facts: NodeFacts) -> NodeSet:
@@ -211,6 +213,8 @@ def _whole_nodes(shape: Shape, facts: NodeFacts, usable: NodeSet) -> ChosenNodes
     wanted = max(shape.most_nodes, shape.min_nodes) if shape.most_nodes else needed
     if wanted < needed or 0 < shape.cap < needed:
         return None
+    if facts.tree is not None:
+        return _by_switches(shape, facts.tree, facts, usable, needed, wanted)
     chosen = 0
     for tier in facts.tiers:
         some = list(runs(usable & tier))
@@ -223,6 +227,22 @@ def _whole_nodes(shape: Shape, facts: NodeFacts, usable: NodeSet) -> ChosenNodes
     if needed > 0:
         return None
     return ChosenNodes.alike(chosen, each, shape.memory_per_node or shape.memory_per_cpu * each)
+
+
+def _by_switches(
+    shape: Shape, tree: SwitchTree, facts: NodeFacts, usable: NodeSet, needed: int, wanted: int
+) -> ChosenNodes | None:
+    """Return whole nodes of a set by the switches above them: under few of these, or all over a dragonfly."""
+    amounts = np.zeros(facts.count, np.int64)
+    amounts[members(usable)] = 1
+    ranks = (
+        one_switch_or_all(tree, amounts, wanted) if facts.spreads else under_few_switches(tree, amounts, wanted, needed)
+    )
+    nodes = np.argsort(ranks, kind="stable")[: min(wanted, usable.bit_count())].tolist()
+    if len(nodes) < needed or 0 < shape.most_leaves < len(tree.leaves_of(nodes)):
+        return None
+    each = facts.cpus_of_each
+    return ChosenNodes.alike(set_of(nodes), each, shape.memory_per_node or shape.memory_per_cpu * each)
 
 
 def _best_run(some: Sequence[tuple[int, int]], needed: int) -> int:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from cluster_sim.platform.switches import SwitchTree
 from schedulers.slurm.selection.node_holder import NodeHolder, RunningByEnd
 from schedulers.slurm.selection.node_sets import Counts, NodeSet, edges, set_of, set_where
 
@@ -47,6 +48,7 @@ class NodeFacts:
     """Fixed facts about the nodes: CPUs, memory (MB; inf where unknown), weights, features, GPUs of one type on each.
 
     ``threads`` are how many CPUs of each make a core; empty: 1. A core is never shared, so jobs hold all threads of theirs.
+    ``tree`` are the switches by which nodes are chosen, if they are; with ``spreads`` as on a dragonfly.
     """
 
     def __init__(
@@ -57,8 +59,11 @@ class NodeFacts:
         features: Sequence[frozenset[str]] = (),
         gpus: Sequence[tuple[str, int]] = (),
         threads: Sequence[int] = (),
+        tree: SwitchTree | None = None,
+        spreads: bool = False,
     ):
         self.count = len(cpus)
+        self.tree, self.spreads = tree, spreads
         self.threads = np.array(threads, np.int64) if max(threads, default=1) > 1 else None
         self.cpus = np.array(cpus, np.int64)
         self.memory = np.array(memory if len(memory) else [math.inf] * self.count, np.float64)
