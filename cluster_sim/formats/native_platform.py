@@ -209,8 +209,9 @@ def platform_from(data: object, path: str | Path) -> Platform:
                 for j, some in enumerate(cluster.nodes)
             ]
             clusters.append(Cluster(f"cluster{i}" if cluster.id is None else cluster.id, tuple(groups)))
-        models = document.contention_model, document.power_model
-        platform = Platform(tuple(clusters), document.id, *models, pools=document.pools.licenses)
+        platform = Platform(
+            tuple(clusters), document.id, document.contention_model, document.power_model, pools=document.pools.licenses
+        )
         return replace(platform, switches=_switches(document.topology, platform)) if document.topology else platform
     except InputError as error:
         raise FormatError(f"{path}: {error.where}", error.expected, error.found) from None

@@ -39,7 +39,7 @@ from schedulers.optimum.spreads import Alike, shaped, wide
 if TYPE_CHECKING:
     from cluster_sim.workload.workload import Workload
 
-UNSUPPORTED = "requires exclusive reservation switches after checkpoint_interval".split() + [*GPU_COLUMNS, "resources"]
+UNSUPPORTED = [*"requires exclusive reservation switches after checkpoint_interval".split(), *GPU_COLUMNS, "resources"]
 """Columns of the job schema whose wishes the board does not know; jobs that have one are refused."""
 
 
