@@ -30,10 +30,18 @@ def _partitions(platform: Platform) -> list[str]:
     return [" + ".join(names) or "no partition" for names in own]
 
 
+def _racks(platform: Platform) -> list[str]:
+    if not platform.switches:
+        raise InputError("group_by rack", "a platform with a topology", f"'{platform.id}'")
+    leaves = platform.switch_tree.leaves
+    return [leaves[leaf] for leaf in platform.switch_tree.leaf_of_node.tolist()]
+
+
 GROUPINGS: dict[str, Callable[[Platform], Sequence[str]]] = {
     "kind": _kinds,
     "cluster": _clusters,
     "partition": _partitions,
+    "rack": _racks,
 }
 """What nodes can be grouped by: for a platform, the group of each node. Nodes of several partitions are a group of their own."""
 

@@ -59,7 +59,7 @@ class _RowsOptions(JobRowsOptions):
     group_by: Annotated[
         GroupBy | None,
         Doc(
-            "what nodes stand together by: kind, cluster or partition; in Python also a function, node's name -> group"
+            "what nodes stand together by: kind, cluster, partition or rack; in Python also a function, node's name -> group"
         ),
     ] = None
     folded: Annotated[Folded, Doc("groups that show their use in one row at first; auto: all beyond 64 nodes")] = "auto"

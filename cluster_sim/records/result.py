@@ -340,6 +340,16 @@ class Result:
 
         return blocking_chain(self, job_id)
 
+    def free_by_switch(self) -> pd.DataFrame:
+        """Return the leftover capacity by rack: what was free under each leaf switch, as a step function.
+
+        Columns: time (s), switch, free_cores, and free_nodes, of which no core is held; a row where a leaf's numbers change.
+        Nodes count that are on, or off and could be booted. Without a topology all nodes hang on one switch.
+        """
+        from cluster_sim.records.reasons.free_by_switch import free_by_switch
+
+        return free_by_switch(self)
+
     @cached_property
     def cautions(self) -> Cautions:
         """Return what to know before believing the result: what was assumed, what was left out, what happened."""

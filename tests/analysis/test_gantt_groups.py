@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from analysis.gantt_chart.groups import group_names
 from analysis.gantt_chart.rows import RowScale
 from analysis.pages.page import figure_html, page
 from cluster_sim.errors import InputError, SpecError
-from cluster_sim.platform import Platform
+from cluster_sim.platform import Platform, Switch
 from tests.support.browser import browse
 
 from .conftest import FakeResult, make_result
@@ -177,3 +178,11 @@ def test_a_click_folds_a_group_and_unfolds_it(tmp_path: Path) -> None:
         ["▾ even", "▾ odd"], ["▸ even", "▾ odd"], ["▸ even", "▸ odd"], ["▸ even", "▾ odd"],
     ]  # fmt: skip
     assert [each["hash"] for each in told["found"]] == ["", "#turned=1", "#turned=1,2", "#turned=1"]
+
+
+def test_nodes_stand_together_by_rack() -> None:
+    """By the leaf switches of the platform; one without a topology has none."""
+    racks = replace(PLATFORM, switches=(Switch("left", (0, 2)), Switch("right", (1, 3))))
+    assert group_names(racks, "rack") == ["left", "right", "left", "right"]
+    with pytest.raises(InputError, match="group_by rack: expected a platform with a topology"):
+        group_names(PLATFORM, "rack")
