@@ -122,8 +122,7 @@ class CommittedBackfilling(CommittedEasy):
     def follow(self, view: View) -> None:
         """Take note of the jobs that came and ended. Before anything else in a pass."""
         self._queue.join(view.submitted, view)
-        if self._queue.count != view.pending_count:
-            self._queue.drop_cancelled(view)
+        self._queue.drop_cancelled(view)
         self._timeline.follow()
         self._queue.close_up()
 

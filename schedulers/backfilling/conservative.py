@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 from typing_extensions import Doc
 
 from cluster_sim.engine import latest
-from cluster_sim.machine.reason import Loss, Reason, ReasonKind
+from cluster_sim.machine.reason import Reason, ReasonKind
 from cluster_sim.options import checked
 from cluster_sim.run.decisions import Decision, Hold, WakeAt
 from cluster_sim.run.view import View
@@ -65,8 +65,7 @@ class ConservativeBackfilling(Backfilling):
         self._promises = Promises()
         self._returns = ExpectedReturns(view)
         self._plan: ProfilePlan  # made in the first pass
-        self._is_new = True
-        self._is_capped = False  # a power cap has kept a job from starting that was due
+        self._is_void = True  # promises are to be made anew: there are none yet, or a power cap has stopped one
         self._wakes_at = -1.0
 
     def schedule(self, view: View) -> Iterator[Decision]:
@@ -76,62 +75,51 @@ class ConservativeBackfilling(Backfilling):
         if view.explains:
             self._log.follow(self._timeline)
         submitted = [job for job in view.submitted if view.is_pending(job)]  # one may have been cancelled at once
-        ended_early = False
-        for running in view.ended:
-            until = self._timeline.drop(running)  # None: started and stopped in one instant
-            if until is not None and not self._is_new and self._plan.give_back(running, until):
-                ended_early = True
-                if running.start_time == math.inf:
-                    self._returns.mark_changed()  # its nodes still boot, and cannot be had before they are on
-        for running in view.planning.resumed:
-            if self._timeline.take_up(running):
-                self._returns.mark_changed()  # it has cores that the profile promises to others
-        put_off = self._timeline.put_off_overdue() | self._returns.are_late()
-        if put_off or self._is_new or self._is_capped:
+        has_more = self._follow(view, len(submitted))
+        if self._timeline.put_off_overdue() or self._returns.are_late() or self._is_void:
             self._queue.join(submitted, view)
             yield from self._promise_anew(view)
         else:
             self._plan.profile.advance(view.now)
-            are_cancelled = self._withdraw_the_cancelled(view, len(submitted))
-            ended_early |= are_cancelled
+            all_anew = self._replans and (has_more or bool(view.ended))
             if view.machine.capacity_changes != self._returns.capacity_changes:
-                ended_early |= self._returns.renew()
+                has_more |= self._returns.renew()
                 yield from self._keep_promises(view)
-            if self._replans and (view.ended or are_cancelled):
+            if all_anew:
                 self._queue.join(submitted, view)
-                self._queue.refresh(view)
-                for _, job in self._queue.waiting():
-                    old = self._promises.of(job)
-                    new = self._plan.replace(job, old, only_earlier=False)
-                    if new is not old:
-                        yield from self._promise(view, job, new)
-                self._plan.tidy()
+                yield from self._move_forward(view, all_anew)
             else:
-                if ended_early:
+                if has_more:
                     yield from self._move_forward(view)
                 self._queue.join(submitted, view)
                 for job in submitted:
                     yield from self._promise(view, job, self._plan.promise(job))
         while self._promises.soonest <= this_instant and (yield from self._start_due(view, this_instant)):
             yield from self._move_forward(view)  # nodes were to boot that are on: that much is left
-        if view.explains and not self._is_capped:
-            yield from self._log.kept_back(self._plan, self._queue)
-        self._log.losses.forget()
+        if view.explains:
+            yield from self._log.end_pass(self._plan, self._queue, is_capped=self._is_void)
         if this_instant < (time := self._promises.soonest) < math.inf and time != self._wakes_at:
             # Perhaps nothing else wakes the scheduler then: the job whose end was waited for may have moved forward.
             self._wakes_at = time
             yield WakeAt(time)
 
-    def _withdraw_the_cancelled(self, view: View, submitted: int) -> bool:
-        """Take back the promises of jobs that no longer wait; return whether there were any."""
-        if self._queue.count + submitted == view.pending_count:
-            return False
-        cancelled = self._queue.drop_cancelled(view)
-        for job in cancelled:
+    def _follow(self, view: View, joining: int) -> bool:
+        """Take note of jobs that have ended, gone on or been cancelled; return whether that leaves more than was planned."""
+        has_more = False
+        for running in view.ended:
+            until = self._timeline.drop(running)  # None: started and stopped in one instant
+            if until is not None and not self._is_void and self._plan.give_back(running, until):
+                has_more = True
+                if running.start_time == math.inf:
+                    self._returns.mark_changed()  # its nodes still boot, and cannot be had before they are on
+        for running in view.planning.resumed:
+            if self._timeline.take_up(running):
+                self._returns.mark_changed()  # it has cores that the profile promises to others
+        for job in self._queue.drop_cancelled(view, joining):
             self._log.forget(job.index)
-            if job in self._promises:
-                self._plan.withdraw(job, self._promises.drop(job))
-        return bool(cancelled)
+            self._plan.withdraw(job, self._promises.drop(job))
+            has_more = True
+        return has_more
 
     def _promise(self, view: View, job: Job, promise: Promise | None) -> Iterator[Decision]:
         """Enter the promise that the plan has made to a job; None: the machine has not enough, nodes being down."""
@@ -140,25 +128,22 @@ class ConservativeBackfilling(Backfilling):
         if view.explains and (promise is None or promise.time > latest(view.now)):
             yield from self._log.held(self._plan, job, promise)
 
-    def _move_forward(self, view: View) -> Iterator[Decision]:
-        """Give every pending job, in the order of the queue, an earlier start if there is one now."""
+    def _move_forward(self, view: View, all_anew: bool = False) -> Iterator[Decision]:
+        """Give every pending job, in the order of the queue, an earlier start if there is one now; or another place."""
         self._queue.refresh(view)
-        for job, old in improvable(self._queue, self._plan, self._promises):
-            new = self._plan.replace(job, old, only_earlier=True)
+        everybody = ((job, self._promises.of(job)) for _, job in self._queue.waiting())
+        for job, old in everybody if all_anew else improvable(self._queue, self._plan, self._promises):
+            new = self._plan.replace(job, old, only_earlier=not all_anew)
             if new is not old:
                 yield from self._promise(view, job, new)
         self._plan.tidy()
 
     def _promise_anew(self, view: View) -> Iterator[Decision]:
         """Forget the profile and all promises, and make them again, in the order of their times."""
-        if self._is_capped:
-            self._log.losses.note(Loss.CAPPED)
-        self._is_new = self._is_capped = False
+        self._is_void = False
         self._returns.renew()
         self._plan = self._profile(view)
         self._queue.refresh(view)
-        for job in self._queue.drop_cancelled(view):
-            self._log.forget(job.index)
         earlier, self._promises = self._promises, Promises()
         for job in earlier.in_turn(job for _, job in self._queue.waiting()):
             yield from self._promise(view, job, self._plan.promise(job))
@@ -169,12 +154,11 @@ class ConservativeBackfilling(Backfilling):
         without = [job for _, job in self._queue.waiting() if job not in self._promises]
         broken = []
         for job in self._promises.in_turn():
-            promise = self._plan.renew(job, self._promises.of(job))
-            if promise is None:
+            if (promise := self._plan.renew(job, self._promises.of(job))) is not None:
+                self._promises.put(job, promise)
+            else:
                 self._promises.drop(job)
                 broken.append(job)
-            else:
-                self._promises.put(job, promise)
         for job in broken + without:
             yield from self._promise(view, job, self._plan.promise(job))
 
@@ -186,7 +170,7 @@ class ConservativeBackfilling(Backfilling):
             placement = promise.placement or self._where.now(job)
             if placement is None or not view.planning.allows(job, placement):
                 # A power cap keeps it from starting. No job overtakes it, or it might never find room.
-                self._is_capped = True
+                self._is_void = True
                 self._promises.put_back(due[number + 1 :])
                 if view.explains:
                     yield Hold(job, view.shortage(job, self.memory), blocks=True)

@@ -80,8 +80,10 @@ class JobQueue:
         """Return the places that are not empty, with their jobs."""
         return [(place, job) for place, job in enumerate(self.jobs) if job is not None]
 
-    def drop_cancelled(self, view: View) -> list[Job]:
-        """Empty the places of jobs that no longer wait, and return these jobs."""
+    def drop_cancelled(self, view: View, joining: int = 0) -> list[Job]:
+        """Empty the places of jobs that no longer wait, and return these jobs; so many others wait and are to join."""
+        if self.count + joining == view.pending_count:
+            return []
         cancelled = [(place, job) for place, job in self.waiting() if not view.is_pending(job)]
         for place, _ in cancelled:
             self.leave(place)

@@ -83,8 +83,15 @@ class PromiseLog:
         elif job.index in self._promised:
             yield self._taken_back(job)
 
-    def kept_back(self, plan: ProfilePlan, queue: JobQueue) -> Iterator[Decision]:
-        """Tell which jobs would fit now, and wait for the sake of a promise."""
+    def end_pass(self, plan: ProfilePlan, queue: JobQueue, is_capped: bool) -> Iterator[Decision]:
+        """Tell which jobs would fit now, and wait for the sake of a promise, unless a power cap keeps all from starting.
+
+        The next pass then makes all promises anew for the cap's sake, and not for what the machine has lost before.
+        """
+        self.losses.forget()
+        if is_capped:
+            self.losses.note(Loss.CAPPED)
+            return
         view = self._view
         for _, job in queue.waiting() if (free := view.free_total) else ():
             if job.requested_cores <= free and view.is_pending(job) and not view.shortage(job, self._memory):
