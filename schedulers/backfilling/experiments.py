@@ -40,12 +40,13 @@ def easy(
 ) -> Backfilling:
     """EASY: order=saf sorts the queue, backfill=saf what is backfilled; depth=0,1,…,all; commit=yes; room=0.03; trials=1."""
     given = locals().copy()
-    experiments: dict[type[EasyBackfilling], dict[str, Any]] = {
-        EasyOnTrial: {"trials": trials, "trial_for": trial_for} if trials else {},
-        EasyWithRoom: {"room": room, "room_for": room_for} if room else {},
-        CommittedEasy: {"commit": commit, "extra": extra} if commit or not extra else {},
-    }
-    asked = {kind: options for kind, options in experiments.items() if options}
+    asked: dict[type[EasyBackfilling], dict[str, Any]] = {}
+    if trials:
+        asked[EasyOnTrial] = {"trials": trials, "trial_for": trial_for}
+    if room:
+        asked[EasyWithRoom] = {"room": room, "room_for": room_for}
+    if commit or not extra:
+        asked[CommittedEasy] = {"commit": commit, "extra": extra}
     if depth == "all":
         if aging < math.inf:
             raise _error("option aging", "no ageing with depth=all, where everybody is promised a start", aging)

@@ -57,7 +57,7 @@ class PowerMeter:
         self._ledger = ledger
         platform = cores.platform
         # By number, not by looking types up: hashing one for each of 100,000 processors takes longer than all the rest.
-        tables = [models.watts(kind) for kind in platform.processor_types]
+        tables = list(map(models.watts, platform.processor_types))
         self.type_of = type_of
         self.table_of: list[tuple[float, ...]] = [tables[i] for i in platform.type_of_processor.tolist()]
         self._none_busy = array("i", [0]) * platform.processor_count
@@ -80,7 +80,7 @@ class PowerMeter:
         self._power_times, self._power_watts = ledger.power_times, ledger.power_watts
         self._loading_watts: list[float] | None = None
         if self._never_used is None:
-            self._add_watts(float(np.sum([table[0] for table in self.table_of])))
+            self._add_watts(float(np.sum(list(map(itemgetter(0), self.table_of)))))
         if self._idle_units_w:
             self._add_watts(math.fsum(self._idle_units_w))
 

@@ -28,9 +28,10 @@ class Courses:
         self._columns = columns
         self._mtbf_s = mtbf_s
         self._known: dict[int, StagedCourse] = {}
-        self._check_intervals(range(len(columns["job_id"])))
         #: True if any job may have one: has parts, checkpoints, or cores that can be chosen.
         self.wanted = any_asks(columns, "parts", "checkpoint_interval", "min_cores", "max_cores")
+        if self.wanted:
+            self._check_intervals(range(len(columns["job_id"])))
 
     def add(self, index: int) -> None:
         """Look at one more job of the columns, at ``index``."""
@@ -40,8 +41,6 @@ class Courses:
 
     def _check_intervals(self, indices: range | tuple[int, ...]) -> None:
         intervals, times = self._columns["checkpoint_interval"], self._columns["checkpoint_time"]
-        if not any(intervals.strides) and not {YOUNG, DALY}.intersection(intervals[:1].tolist()):
-            return  # all are alike
         for index in indices:
             rule = intervals[index]
             if rule in (YOUNG, DALY):
