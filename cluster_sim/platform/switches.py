@@ -16,6 +16,7 @@ import numpy as np
 
 from cluster_sim.errors import InputError, few
 from cluster_sim.platform.hardware import check_name
+from cluster_sim.read_only import closed
 from cluster_sim.spelling import nearest
 
 if TYPE_CHECKING:
@@ -46,16 +47,15 @@ class SwitchTree:
     def __init__(self, switches: Sequence[Switch], names: Sequence[str], where: str = "topology"):
         leaves = [switch for switch in switches if not switch.switches]
         uppers = [switch for switch in switches if switch.switches]
-        self.switches = [switch.name for switch in (*leaves, *uppers)]  #: Names of all switches, leaves first.
-        self.leaves = [leaf.name for leaf in leaves]  #: Names of the leaf switches.
+        self.switches = tuple([switch.name for switch in (*leaves, *uppers)])  #: Names of all switches, leaves first.
+        self.leaves = tuple([leaf.name for leaf in leaves])  #: Names of the leaf switches.
         for switch in switches:
             check_name(f"{where}, a switch", switch.name)
         for name, times in Counter(self.switches).items():
             if times > 1:
                 raise InputError(f"{where}, {name}", "every switch once", "it twice")
         position = {name: number for number, name in enumerate(self.switches)}
-        #: Position of the switch on which each one hangs, or :data:`TOP`.
-        self.parents = [TOP] * len(self.switches)
+        parents = [TOP] * len(self.switches)
         leaf_of_node = np.full(len(names), TOP, np.int64)
         for number, leaf in enumerate(leaves):
             for node in leaf.nodes:
@@ -70,18 +70,21 @@ class SwitchTree:
             for name in switch.switches:
                 if name not in position:
                     raise InputError(f"{where}, {switch.name}", nearest(name, position), name)
-                if self.parents[position[name]] != TOP:
-                    other = self.switches[self.parents[position[name]]]
+                if parents[position[name]] != TOP:
+                    other = self.switches[parents[position[name]]]
                     raise InputError(f"{where}, {name}", "one switch above it", f"{other} and {switch.name}")
-                self.parents[position[name]] = position[switch.name]
+                parents[position[name]] = position[switch.name]
+        #: Position of the switch on which each one hangs, or :data:`TOP`.
+        self.parents = tuple(parents)
         for number, name in enumerate(self.switches):
             if len(self.above(number)) > len(self.switches):
                 raise InputError(f"{where}, {name}", "a tree of switches", "a circle: it hangs on itself")
         if not switches:
             leaf_of_node[:] = 0
-            self.switches, self.leaves, self.parents = ["all nodes"], ["all nodes"], [TOP]
+            self.switches, self.leaves, self.parents = ("all nodes",), ("all nodes",), (TOP,)
         leaf_of_node.flags.writeable = False
         self.leaf_of_node: npt.NDArray[np.int64] = leaf_of_node  #: Number of each node's leaf, shape (nodes,).
+        self.__class__ = closed(SwitchTree)
 
     def above(self, switch: int) -> list[int]:
         """Return the positions of a switch, of that on which it hangs, and so on up to the top."""
@@ -102,6 +105,7 @@ class SwitchTree:
             shared = np.logical_and.accumulate(padded == path, axis=1).sum(axis=1)
             hops[leaf] = depths + depths[leaf] - 2 * shared
         np.fill_diagonal(hops, 0)
+        hops.flags.writeable = False
         return hops
 
     def leaves_of(self, nodes: Iterable[int]) -> list[str]:

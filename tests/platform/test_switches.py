@@ -54,7 +54,7 @@ def read_conf(folder: Path, switches: str) -> Platform:
 def test_a_tree_of_three_levels(tmp_path: Path) -> None:
     """Leaf of each node, what hangs on what, and links between leaves: 2 within a row, 3 to the rack beside it."""
     tree = read(tmp_path, LAB).switch_tree
-    assert tree.leaves == ["rack0", "rack1", "rack2"]
+    assert tree.leaves == ("rack0", "rack1", "rack2")
     assert tree.leaf_of_node.tolist() == [0, 0, 0, 0, 1, 1, 2, 2, 2]
     assert [tree.switches[above] for above in tree.parents[:-1]] == ["row", "row", "top", "top"]
     assert tree.hops.tolist() == [[0, 2, 3], [2, 0, 3], [3, 3, 0]]
