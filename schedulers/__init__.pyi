@@ -2,11 +2,14 @@ from .backfilling.backfilling import Backfilling as Backfilling
 from .backfilling.conservative import ConservativeBackfilling as ConservativeBackfilling
 from .backfilling.easy import EasyBackfilling as EasyBackfilling
 from .backfilling.experiments import easy as easy
+from .changing.attained_service import LeastAttainedService as LeastAttainedService
 from .changing.elastic import Equipartition as Equipartition
 from .changing.elastic import ShrinkExpand as ShrinkExpand
 from .changing.malleable import Malleable as Malleable
 from .changing.moldable import Moldable as Moldable
 from .changing.preemptive import Preemptive as Preemptive
+from .changing.time_sharing import PreemptiveList as PreemptiveList
+from .changing.time_sharing import TimeSharing as TimeSharing
 from .energy.adaptive_pcbe import AdaptivePcbe as AdaptivePcbe
 from .energy.contention_aware import ContentionAware as ContentionAware
 from .energy.patient_greedy import Patient as Patient

@@ -387,14 +387,17 @@ class Free(Pool):
 
     def fits(self, job: Job, placement: Placement, time: float | None = None) -> bool:
         """Return whether the job could have just these cores at ``time`` (s, by default now)."""
-        time = self.now if time is None else time
-        allowed = self.eligibility.open_at(job, time)
+        allowed = self.eligibility.open_at(job, self.now if time is None else time)
+        spans = [slice(first, stop) for first, stop, _ in placement.spans]
+        is_open = allowed is None or all(bool(allowed[span].all()) for span in spans)
+        return is_open and all(bool(self.is_on[span].all()) for span in spans) and self.has_free(job, placement)
+
+    def has_free(self, job: Job, placement: Placement) -> bool:
+        """Return whether the cores of a placement are free, and the counted resources that go with them."""
         if self.resources.asked and not all(map(self.resources.is_free, self.resources.planned(job, placement))):
             return False
         return all(
-            bool(self.is_on[first:stop].all())
-            and bool((self.free[first:stop] >= self.cores_held(job, first, stop, cores)).all())
-            and (allowed is None or bool(allowed[first:stop].all()))
+            bool((self.free[first:stop] >= self.cores_held(job, first, stop, cores)).all())
             for first, stop, cores in placement.spans
         )
 

@@ -13,6 +13,7 @@ QUIRKS = (
     "contention-at-job-boundaries",
     "pass-after-each-event",
     "simgrid-clock",
+    "late-demotions",
 )
 """Behaviour of published programs that their numbers need; off unless asked for."""
 

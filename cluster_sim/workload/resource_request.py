@@ -87,6 +87,11 @@ def resource_request(job: Job) -> ResourceRequest:
     return _request(counts, job.gpu_share, job.gpu_type, job.resources, job.licenses)
 
 
+def gpu_count(job: Job) -> int:
+    """Return how many GPUs a job asks for; of ``gpus_per_node`` on any nodes those of one."""
+    return job.gpus or job.gpus_per_task * job.requested_cores or job.gpus_per_node * max(job.nodes, 1)
+
+
 @lru_cache(maxsize=1024)
 def _request(
     counts: tuple[int, int, int], share: float, gpu_types: str, resources: str, licences: str

@@ -188,8 +188,9 @@ def draw_spec(random: Random, registry: Registry[Any], name: str) -> str:
     return f"{name}:{','.join(parts)}" if parts else name
 
 
-# Jobs of preemptive have several attempts, which these cases' checks do not know; .chaos draws and judges such runs.
-DRAWN_SCHEDULERS = [name for name in schedulers if not needs_arguments(schedulers, name) and name != "preemptive"]
+# Under these, jobs have several attempts or pieces, which these cases' checks do not know; .chaos draws and judges such runs.
+PREEMPTIVE = ("preemptive", "preemptive-list", "las")
+DRAWN_SCHEDULERS = [name for name in schedulers if not needs_arguments(schedulers, name) and name not in PREEMPTIVE]
 
 
 def draw_scheduler(random: Random, names: Sequence[str] = DRAWN_SCHEDULERS) -> str:
