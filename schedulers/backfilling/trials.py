@@ -201,8 +201,8 @@ class EasyOnTrial(EasyBackfilling):
         if self._most_trials and view.machine.turns:
             raise SpecError(
                 "scheduler 'easy', option trials",
-                "no advance reservations",
-                f"{len(view.machine.reservations)} of them",
+                "no advance reservations, and no jobs with a switch_wait",
+                f"{len(view.machine.reservations)} reservations" if view.machine.reservations else "jobs with one",
             )
         self._placement: Placement | None = None  # of the job that was looked at last, if it is the first of the queue
         before = self._trials

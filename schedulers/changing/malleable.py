@@ -189,6 +189,10 @@ class Malleable(Scheduler):
             if cores:
                 within = self._unpromised(view) if self._promises.promised else None
                 placement = view.place(job.on_cores(cores), within=within)
+                few_switches = view.machine.leaf_limit(job, view.now) > 0
+                while placement is None and few_switches and cores > job.min_cores:  # as many as these have free
+                    cores -= 1
+                    placement = view.place(job.on_cores(cores), within=within)
             place += 1
             if placement is not None:
                 yield self._started(job, placement)

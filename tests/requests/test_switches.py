@@ -214,3 +214,12 @@ def test_no_job_starts_under_more_switches_than_it_waited_for(spec: str, case: t
     result = Simulation(platform, workload, make_scheduler(spec)).run()
     checks.check_wishes(result, workload, [])
     assert set(result.jobs["state"]) <= {"completed", "rejected"}
+
+
+@pytest.mark.parametrize("spec", ["malleable", "malleable:size=fixed", "moldable", "shrink-expand", "equipartition"])
+def test_a_job_that_may_have_fewer_cores_takes_what_one_rack_has(spec: str) -> None:
+    """It asks for four cores, would do with one, and no rack has more than two: it is not left to wait for ever."""
+    wishes = {"switches": [1], "malleable": [True], "min_cores": [1], "max_cores": [4]}
+    result = Simulation(racks(2, 1), jobs((0, 4, 8), **wishes), make_scheduler(spec)).run()
+    assert result.jobs["state"].tolist() == ["completed"]
+    assert set(nodes_of(result, "0")) <= {"0", "1"}
