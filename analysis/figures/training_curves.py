@@ -19,6 +19,7 @@ from cluster_sim.files.csv import as_numbers
 METRICS_FILE = "metrics.csv"
 _WHOLE = 6  # iterations of which each has a tick: Plotly's own would be at halves
 _ABREAST = 4  # labels of baselines beside each other
+_CLOSE = 0.12  # of the height: the name of the lower of two such lines stands under it
 _MARKED = 30  # values that are seen one by one
 Log = pd.DataFrame | str | os.PathLike[str]
 Logs = Mapping[str, Log | Sequence[Log]] | Sequence[Log] | Log
@@ -51,19 +52,19 @@ def learning_table(
 
 # Titles of axes by column of metrics.csv; other columns keep their names.
 _WORDS = {
-    "rollout/ep_rew_mean": "Reward of an episode, mean of a rollout",
+    "rollout/ep_rew_mean": "Reward of an episode",
     "rollout/objective_mean": "Objective, mean of a rollout",
     "rollout/reduction_mean": "Below the baseline, mean of a rollout (%)",
     "rollout/reduction_max": "Below the baseline, best of a rollout (%)",
     "validation/reduction_mean": "Below the baseline, validation (%)",
-    "rollout/ep_cost_mean": "Cost of an episode, mean of a rollout",
+    "rollout/ep_cost_mean": "Cost of an episode",
     "validation/objective_mean": "Objective, validation",
     "validation/share": "Share of the limit, validation",
     "validation/cost_mean": "Cost, validation",
     "validation/cost_over": "Cost above the limit, validation",
     "train/multiplier": "Multiplier",
     "train/entropy_loss": "Loss of entropy",
-    "train/approx_kl": "KL divergence of an update, approximately",
+    "train/approx_kl": "KL divergence (approx.)",
     "train/explained_variance": "Variance explained",
     "time/total_episodes": "Episodes",
     "time/total_timesteps": "Decisions",
@@ -114,8 +115,14 @@ def learning_curves(
                 hovertemplate=hover,
             )
         )
-    for i, (name, value) in enumerate((baselines or {}).items()):
-        text = f"{shortened(name, 40)}: {number(value, digits=4)}"
+    equal: dict[float, list[str]] = {}
+    for name, value in (baselines or {}).items():
+        equal.setdefault(value, []).append(name)
+    beside = sorted(((", ".join(names), value) for value, names in equal.items()), key=lambda each: -each[1])
+    drawn = [*equal, *(y for trace in figure.data for y in trace.y if np.isfinite(y))]
+    above = np.inf
+    for i, (name, value) in enumerate(beside):
+        text = f"{shortened(name, 40)}: {number(value, digits=4).replace('-', '−')}"
         figure.add_hline(value, line={"color": "#444444", "width": 1, "dash": "dash"})
         figure.add_annotation(
             text=plotly_text([text])[0],
@@ -124,8 +131,9 @@ def learning_curves(
             y=value,
             showarrow=False,
             xanchor="right",
-            yanchor="bottom",
+            yanchor="top" if above - value < _CLOSE * np.ptp(drawn) else "bottom",
         )
+        above = value
     words = _WORDS.get(column, column)
     styled(figure, title or f"Learning: {words[:1].lower()}{words[1:]}", _WORDS.get(x, x.capitalize()), words, 380)
     if x == "iteration" and max((trace.x.max() for trace in figure.data), default=0) <= _WHOLE:

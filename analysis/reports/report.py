@@ -127,7 +127,7 @@ def write_report(
         heading = " vs ".join(runs) + (
             f" — {display_name(first.meta['workload'], titles=WORKLOADS)}" if first.meta.get("workload") else ""
         )
-    comparison = None if len(runs) == 1 and replications is None else compare(runs, replications)
+    comparison = None if len(runs) == 1 and replications is None else compare(runs, replications, for_people=True)
     sentences = (run_sentence(first),) if comparison is None else comparison.sentences
     figures = Figures()
     sections = {

@@ -14,9 +14,9 @@ from analysis.reports.report import Figures, Section
 from analysis.tables.display_names import WORKLOADS, display_name
 from analysis.tables.run_metrics import cells_html
 from analysis.tables.tiles import Tile, direction
-from analysis.tables.wording import axis_of, change, label_of, setting, unit_of
+from analysis.tables.wording import change, label_of, setting, unit_of
 from cluster_sim import __version__
-from cluster_sim.amounts import amount
+from cluster_sim.amounts import amount, scale_of
 from cluster_sim.errors import InputError, counted
 from cluster_sim.files.documents import flat, read_document
 from cluster_sim.records.cautions import Cautions
@@ -87,10 +87,15 @@ def write_training_report(
         drawn = []
         for name, title in wanted.items():
             if name in columns:
-                figure = learning_curves({"agents": logs}, name, title=title, baselines=beside.get(name))
+                own, values, axis = logs, beside.get(name, {}), None
                 if name.endswith("objective_mean"):
-                    figure.update_yaxes(title_text=axis_of(first.objective))
-                drawn.append(figures.html(figure))
+                    divisor, unit = scale_of(unit_of(first.objective), abs(first.value))
+                    own = [log.assign(**{name: log[name] / divisor}) for log in logs if name in log]
+                    values = {baseline: value / divisor for baseline, value in values.items()}
+                    axis = f"{label_of(first.objective)} [{unit}]" if unit else label_of(first.objective)
+                values = {display_name(baseline): value for baseline, value in values.items()}
+                figure = learning_curves({"agents": own}, name, title=title, baselines=values)
+                drawn.append(figures.html(figure.update_yaxes(title_text=axis) if axis else figure))
         return drawn
 
     def noted(wanted: dict[str, str]) -> str:
@@ -99,9 +104,12 @@ def write_training_report(
         )
 
     told = [[key, setting(value)] for key, value in settings.items()]
+    of_validation = _of_validation(columns)
+    decides = dict(list(of_validation.items())[:1])
+    others = {name: title for name, title in of_validation.items() if name not in decides}
     sections = {
-        "What the agents reach": Section(table=_table(summaries)),
-        "Learning curves": Section(figures=curves(_of_validation(columns) | _PROGRESS)),
+        "What the agents reach": Section(figures=curves(decides), table=_table(summaries)),
+        "Learning curves": Section(figures=curves(others | _PROGRESS)),
         "Is the limit kept?": Section(noted(_LIMIT), curves(_LIMIT)),
         "Is the training healthy?": Section(noted(_HEALTH), curves(_HEALTH)),
         "Settings": Section(table=cells_html(("setting", "value"), told, "settings")),
@@ -112,12 +120,12 @@ def write_training_report(
     called = display_name(jobs, titles=WORKLOADS)
     text = render(
         "report.html",
-        heading=f"Training: {settings['environment.kind']}, {called}",
+        heading=f"Training: {settings['environment.kind']}, {display_name(jobs, with_options=False, titles=WORKLOADS)}",
         specs={called: jobs} if called != jobs else {},
         tiles=_tiles(summaries),
-        sentences=[
-            _verdict(summaries, chosen_by_reduction=columns.isdisjoint(("validation/share", "validation/cost_over")))
-        ],
+        sentences=_verdict(
+            summaries, chosen_by_reduction=columns.isdisjoint(("validation/share", "validation/cost_over"))
+        ),
         lead=_lead(summaries, settings),
         cautions=Cautions.of_lines(assumptions).by_kind(),
         sections={
@@ -166,12 +174,12 @@ def _lead(summaries: Sequence[TrainingSummary], settings: dict[str, Any]) -> str
     return f"{many} of {each}, by {str(settings['algorithm.name']).upper()}, on {platform}{others}."
 
 
-def _verdict(summaries: Sequence[TrainingSummary], chosen_by_reduction: bool) -> str:
-    """Say in a sentence or two what came out, against the baseline, and whether anything was learned at all."""
+def _verdict(summaries: Sequence[TrainingSummary], chosen_by_reduction: bool) -> list[str]:
+    """Say in some sentences what came out, against the baseline, and whether anything was learned at all."""
     first = summaries[0]
     said = [f"Nothing to learn: {remark}." for remark in dict.fromkeys(one.remark for one in summaries) if remark]
     if first.baseline:
-        whom = f"{label_of(first.objective)} than {first.baseline} on the mean of the validation episodes"
+        whom = f"{label_of(first.objective)} than {display_name(first.baseline)} on the mean of the validation episodes"
         if len(summaries) == 1:
             certainty = f" ({first.certainty})" if first.certainty else ""
             said.append(f"The best agent reaches {change(first.reduction)} {whom}{certainty}.")
@@ -205,7 +213,7 @@ def _verdict(summaries: Sequence[TrainingSummary], chosen_by_reduction: bool) ->
     said.append(
         f"{chosen}{'h' if chosen else 'H'}ow good it is on jobs that it has not seen, cluster-sim evaluate says."
     )
-    return " ".join(said)
+    return said
 
 
 def _ranging(reductions: Sequence[float]) -> str:
@@ -221,7 +229,7 @@ def _table(summaries: Sequence[TrainingSummary]) -> Markup:
     first = summaries[0]
     unit = unit_of(first.objective)
     head = ["best agent, or baseline", label_of(first.objective), "found after"]
-    head += [f"than {first.baseline}", "than the best of each episode"] if first.baseline else []
+    head += [f"than {display_name(first.baseline)}", "than the best of each episode"] if first.baseline else []
     rows = []
     for one in summaries:
         found = f"{one.best_iteration:,} of {one.iterations:,} iterations"
@@ -229,7 +237,15 @@ def _table(summaries: Sequence[TrainingSummary]) -> Markup:
         rows.append([*row, change(one.reduction), change(one.reduction_by_episode)] if first.baseline else row)
     for name, (value, reduction) in sorted(first.baselines.items(), key=lambda each: -each[1][1]):
         by = 100.0 * (1.0 - ratio(value, first.baseline_value))
-        rows.append([name, amount(value, unit), "", change(by) if name != first.baseline else "", change(reduction)])
+        rows.append(
+            [
+                display_name(name),
+                amount(value, unit),
+                "",
+                change(by) if name != first.baseline else "",
+                change(reduction),
+            ]
+        )
     return cells_html(head, rows)
 
 

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pandas as pd
 
+from analysis.tables.display_names import names_of_factor
 from analysis.tables.run_metrics import REPLICATIONS, Runs, comparison_table, named_runs
 from analysis.tables.wording import label_of, listing, setting, unit_of
 from cluster_sim.amounts import amount, number
@@ -51,11 +52,12 @@ def run_sentence(result: Result) -> str:
     return sentence + (" Metrics are of the jobs that are over, and so differ from these waits." if still else "")
 
 
-def compare(results: Runs, replications: pd.DataFrame | None = None) -> Comparison:
+def compare(results: Runs, replications: pd.DataFrame | None = None, *, for_people: bool = False) -> Comparison:
     """Return what can be said of runs of the same workload beside each other, the first one the base.
 
     ``replications`` is a table of :func:`analysis.replication_table`: then the runs are told apart by its values, one for each
     replication, and ``results`` are the runs of the first. Without it the differences are those of one workload.
+    ``for_people``: what differs is told in names for people, not as specs.
     """
     runs = named_runs(results)
     block, arrays = values_of(runs, replications)
@@ -90,8 +92,10 @@ def compare(results: Runs, replications: pd.DataFrame | None = None) -> Comparis
             cautions.append(f"Means are not of the same jobs: {label_of(key)}, {means}.")
     differences = []
     for key in dict.fromkeys(key for run in runs.values() for key in run.meta if key not in _NO_SETTINGS):
-        base, *others = (setting(run.meta.get(key)) for run in runs.values())
-        if any(other != base for other in others):
+        values = [setting(run.meta.get(key)) for run in runs.values()]
+        if len(set(values)) > 1:
+            words = names_of_factor(key, values) if for_people else {}
+            base, *others = (words.get(value, value) for value in values)
             differences.append(Difference(label_of(key), base, tuple(others)))
     return Comparison(
         tuple(names), tuple(differences), (), tuple(effects), () if standing is None else (standing,),

@@ -42,7 +42,7 @@ from analysis.sweep.runs_table import LARGEST_IS_BEST, factors_of
 from analysis.tables.display_names import OF_FACTORS, display_name
 from analysis.tables.run_metrics import cells_html, percent
 from analysis.tables.tiles import Tile, direction, sense
-from analysis.tables.wording import label_of, listing
+from analysis.tables.wording import label_of, listing, plotly_text
 from cluster_sim.amounts import NOTHING, number
 from cluster_sim.records.cautions import Cautions
 from cluster_sim.records.comparison import Comparison, Standing, standing_sentences
@@ -56,6 +56,7 @@ _MOST_TILES = 5
 _MOST_IN_PICTURE = 14
 _MOST_IN_ANSWER = 2
 _MOST_MAPS = 4
+_LINES_PX, _TEXT_PX = 230.0, 16.0  # height of lines over a factor, about, and of a name beside them
 _FEWEST_ON_AN_AXIS = 4
 _WORDS = {"workload": "Workload", "platform": "Platform", "scheduler": "Scheduler", "power_policy": "Power policy"}
 
@@ -344,10 +345,14 @@ def _lines(
         trace.error_y.array, trace.error_y.arrayminus = (
             np.asarray(part, dtype=float) / divisor for part in (trace.error_y.array, trace.error_y.arrayminus)
         )
-        if x != sweep.factor:
+    if x != sweep.factor:
+        called = dict(zip(plotly_text(sweep.groups), plotly_text(map(sweep.label, sweep.groups)), strict=True))
+        ends = [trace.y[-1] for trace in figure.data]
+        px = _LINES_PX / max(float(np.ptp([y for trace in figure.data for y in trace.y])), 1e-12)
+        for trace, shift in zip(figure.data, _apart(np.array(ends) * px), strict=True):
             figure.add_annotation(
-                x=trace.x[-1], y=trace.y[-1], text=trace.name, xanchor="left", xshift=9, showarrow=False,
-                font={"color": trace.marker.color},
+                x=trace.x[-1], y=trace.y[-1], text=called.get(trace.name, trace.name), xanchor="left", xshift=9,
+                yshift=shift, showarrow=False, font={"color": trace.marker.color},
             )  # fmt: skip
     with_unit = f"{label_of(metric)} [{unit}]" if unit else label_of(metric)
     figure.update_layout(showlegend=False, margin={"r": 160}, title_text="", yaxis_title_text=with_unit)
@@ -359,6 +364,16 @@ def _lines(
         return [(figure, f"{told}, with Student's {confidence:.0%} intervals, within what the metric can be.")]
     figure.update_traces(error_y_visible=False)
     return [(figure, f"{told}; too few replications for intervals.")]
+
+
+def _apart(places: np.ndarray) -> list[float]:
+    """Return by how much (px) to move texts up from their places (px), so that each has a line of its own."""
+    moved, free = places.copy(), -np.inf
+    for text in np.argsort(places, kind="stable").tolist():
+        moved[text] = max(places[text], free)
+        free = moved[text] + _TEXT_PX
+    shifts: list[float] = (moved - places).tolist()
+    return shifts
 
 
 def _maps(runs: pd.DataFrame, sweep: Alternatives, metric: str) -> list[tuple[go.Figure, str]]:

@@ -75,7 +75,11 @@ const clusterSim = {
 
   drawn: [],  // what has a method that draws it anew, on light or dark ground, so wide (px; undefined: as its place is)
 
-  turn(dark, width) { for (const each of this.drawn) each.turn(dark, width); },
+  // On paper a chart has the share of the width that it has on the screen.
+  turn(dark, width) {
+    const { paddingLeft, paddingRight } = getComputedStyle(document.body), room = document.body.clientWidth - parseFloat(paddingLeft) - parseFloat(paddingRight);
+    for (const each of this.drawn) each.turn(dark, width && Math.floor(width * Math.min(1, each.chart.clientWidth / room)));
+  },
 
   async draw(id, figure, config) {
     const chart = document.getElementById(id);
@@ -87,7 +91,7 @@ const clusterSim = {
     const first = shown(this.isDark(), given);
     await Plotly.newPlot(chart, first.data, first.layout, config);
     this.followZoom(chart);
-    this.drawn.push({ turn: (dark, width) => {
+    this.drawn.push({ chart, turn: (dark, width) => {
       const { data, layout } = shown(dark, isNarrow(chart) ? given : chart.layout);
       return Plotly.react(chart, data, { ...layout, width, autosize: !width });
     } });

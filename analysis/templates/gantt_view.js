@@ -1,6 +1,7 @@
 // The picture of a Gantt chart: what of its runs is in view, light or dark, drawn anew after every zoom.
 "use strict";
 const BESIDE_PX = 64, LETTER_PX = 6.8, ENTRY_LETTERS = 22;  // room beside the names of rows, of each letter, and for the legend
+const PAPER_ROOM_PX = 560, PAPER_RUN_PX = 140;  // height of a printed chart, so that it shares a page with what is before it
 const CHAIN = "#d55e00", MOST_LINKED = 400, MOST_MARKS = 300, LEAST_REST_PX = 6;
 // On dark ground the steps of a scale go from dark to light: what is most stands out from the ground.
 const RAMP = ["#f4e61e", "#9ad83d", "#46bf70", "#21918c", "#2f6b8e", "#423f85", "#460b5e"];
@@ -60,7 +61,10 @@ class GanttView {
   // Draw it at once on the other ground: for paper, and back.
   turn(dark, width) {
     this.ground(dark);
-    Object.assign(this.layout, { width, autosize: !width });
+    this.tall ??= this.layout.height;
+    const height = width && !this.run.byJob ? Math.min(this.tall, PAPER_ROOM_PX + PAPER_RUN_PX * this.runs.length) : this.tall;
+    Object.assign(this.layout, { width, height, autosize: !width });
+    this.chart.style.height = `${height}px`;
     if (this.map) clusterSim.still(this.map.box, dark);
     return this.draw();
   }

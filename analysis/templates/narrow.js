@@ -35,12 +35,34 @@ function fitted(chart, data, layout) {
   return {
     data: bars ? data.map(barred) : data,
     layout: {
-      ...layout, height, annotations: layout.annotations?.filter(each => each.name !== "where-wide"),
-      title: { ...title, text: heading.join("<br>"), font: { ...title.font, size: 15 }, pad: { ...title.pad, t: 14 }, subtitle: { ...subtitle, text: notes.join("<br>"), font: { ...subtitle.font, size: 11 } } },
+      ...layout, ...thinned(layout, width), height, annotations: layout.annotations?.filter(each => each.name !== "where-wide").map(each => each.xref === "paper" && each.x > 1 ? inside(each, layout) : broken(each, layout, width)),
+      title: { ...title, text: heading.join("<br>"), y: 1, yanchor: "top", font: { ...title.font, size: 15 }, pad: { ...title.pad, t: 14 }, subtitle: { ...subtitle, text: notes.join("<br>"), font: { ...subtitle.font, size: 11 } } },
       margin: { ...margin, t: Math.max(top, margin.t ?? 0), r: 10, l: Math.min(margin.l ?? 80, 46) },
       legend: { ...layout.legend, orientation: "h", xref: "container", x: 0.02, xanchor: "left", yref: "container", y: 1 - (above + (bars ? BAR_PX : 0) + 6) / height, yanchor: "top", font: { size: 11 } },
     },
   };
+}
+
+// A text that stands beside a plot, at the right end within it.
+const inside = (note, { paper_bgcolor: ground }) => ({ ...note, x: 1, xanchor: "right", bgcolor: ground, opacity: 0.8, font: { ...note.font, size: 10 } });
+
+// The name beside a dot in short lines, and the heading of one of several plots beside each other in lines as short as that is wide.
+function broken(note, { annotations }, width) {
+  if (note.xshift && note.text.length > 20 && !note.showarrow) {
+    const lines = inLines(note.text, 20), wide = 5 * Math.max(...lines.map(line => line.length));
+    return { ...note, text: lines.join("<br>"), xshift: Math.sign(note.xshift) * (wide / 2 + 8), font: { ...note.font, size: 9 } };
+  }
+  const beside = annotations.filter(each => each.y === note.y && each.xref === "paper" && each.yref === "paper").length;
+  return beside < 2 ? note : { ...note, text: inLines(note.text, (width - 170) / beside / 4.8).join("<br>"), font: { ...note.font, size: 9 } };
+}
+
+// Axes of lengths of time with as many of their ticks as there is room for.
+function thinned(layout, width) {
+  return Object.fromEntries((layout.meta?.durations || []).filter(name => layout[name]?.ticktext && name[0] === "x").map(name => {
+    const { tickvals, ticktext, domain: [from, to] = [0, 1] } = layout[name], room = (to - from) * (width - 60);
+    const every = Math.ceil(ticktext.reduce((sum, text) => sum + 6.5 * text.length + 10, 0) / room), kept = (_, place) => place % every === 0;
+    return [name, { ...layout[name], tickvals: tickvals.filter(kept), ticktext: ticktext.filter(kept) }];
+  }));
 }
 
 // Names of nodes without what all begin with, as far as a dot.

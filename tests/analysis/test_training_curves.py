@@ -44,7 +44,7 @@ def test_several_trainings_and_baselines(logs: list[Path]) -> None:
     other = pd.DataFrame({"iteration": [0, 1], REWARD: [-3.0, -2.5]})
     figure = learning_curves({"<b>ppo": logs[0] / "metrics.csv", "reinforce": [other]}, baselines={"easy <i>": -1.0})
     assert [trace.name for trace in figure.data] == ["&lt;b&gt;ppo", "reinforce"]
-    assert figure.layout.annotations[0].text == "easy &lt;i&gt;: -1"
+    assert figure.layout.annotations[0].text == "easy &lt;i&gt;: −1"
     assert figure.layout.shapes[0].y0 == -1.0
 
 

@@ -65,9 +65,9 @@ def test_the_report_says_what_the_command_line_says(done) -> None:
     page = Path("agent/report.html").read_text()
     text = re.sub(r"<[^>]*>", "|", page.partition("<body>")[2])
     changes = re.findall(r"[\d.]+ % (?:less|more)", told.splitlines()[0])
-    answer = page.partition('<p class="answer">')[2].partition("</p>")[0]
+    answer = page.partition('<ul class="sentences">')[2].partition("</ul>")[0]
     assert re.findall(r"[\d.]+ % (?:less|more)", answer) == [changes[0], changes[-1]]
-    assert all(f"|{name}|" in text for name in ("fcfs", "sjf", "easy"))
+    assert all(f"|{name}|" in text for name in ("FCFS", "Shortest job first", "EASY backfilling"))
     assert "on average; by this the best is kept" in answer
     assert ": too few validation episodes (3) for an interval" in told
     assert "(too few validation episodes (3) for an interval)" in answer
@@ -108,7 +108,9 @@ def test_a_training_on_the_built_in_case_leaves_a_report(done) -> None:
     Path("plain.yaml").write_text("iterations: 0\nepisodes: 1\nnetwork: scorer:hidden=8\nvalidation: {episodes: 1}\n")
     done("train", "plain.yaml", "--out", "agent", "--report", "--workers", "1")
     page = Path("agent/report.html").read_text()
-    assert '<h1>Training: job-node, the built-in jobs</h1>\n<p class="answer">No baseline was asked for' in page
+    assert re.search(
+        r"<h1>Training: job-node, the built-in jobs</h1>\s*<ul class=.sentences.>\s*<li>No baseline was asked for", page
+    )
     assert "by PPO, on the built-in cluster." in page
 
 
