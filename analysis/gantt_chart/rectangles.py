@@ -178,6 +178,9 @@ class RunRectangles:
         scale, pieces = RowScale.of(result.platform, rows, group_by, folded), JobPieces.of(result)
         rectangles = job_rectangles(cores, scale)
         if pieces is not None:
+            tries = result.attempts.groupby("job_id")["attempt"].max()
+            if (tries > 1).any():
+                jobs = jobs.assign(attempts=jobs["job_id"].map(tries).fillna(0).astype(int))
             rectangles["said"] = pieces.numbers(
                 *(rectangles[name].to_numpy() for name in ("owner", "attempt", "start"))
             )

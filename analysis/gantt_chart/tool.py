@@ -40,7 +40,7 @@ _COLUMNS = {"wait": "wait_time", "energy": "energy_j", "job": "job_id"}
 TEXTS = ("user", "account", "group", "queue", "partition", "qos", "profile", "state", "compared")
 """Columns whose values a page can filter and group by."""
 _NUMBERS = ("submit_time", "start_time", "finish_time", "wait_time", "run_time", "requested_time", "requested_cores",
-            "slowdown", "energy_j", "shift_s", "core_s")  # fmt: skip
+            "slowdown", "energy_j", "shift_s", "core_s", "attempts")  # fmt: skip
 _TOLD_ALIKE = ("submit_time", "start_time", "finish_time", "wait_time", "run_time", "requested_time")
 _SMALLEST_S, _LONG_S = 3, 1e4  # places of a second that matter in a run of that length
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import datetime
-import math
 from dataclasses import replace
 
 import pandas as pd
 
-from cluster_sim.amounts import duration, moment
+from cluster_sim.amounts import at_time, duration
 from cluster_sim.errors import few
 from cluster_sim.records.cautions import Cautions
 from cluster_sim.records.result import Result
@@ -71,15 +70,10 @@ def cautions_of(result: Result) -> Cautions:
 
 def cells(table: pd.DataFrame, began: datetime.datetime | None = None) -> list[list[str]]:
     """Return rows under :data:`HEADINGS` of a table of :func:`restarted`; times are dates of a run that ``began`` at one."""
-
-    def said(time: float) -> str:
-        if began is None or math.isnan(time):
-            return moment(time)
-        return str((began + datetime.timedelta(seconds=round(time))).replace(tzinfo=None))
-
     rows = []
     for row in table.to_dict("records"):
-        submitted, first, finished = (said(float(row[name])) for name in ("submit_time", "first_start", "finish_time"))
+        times = (float(row[name]) for name in ("submit_time", "first_start", "finish_time"))
+        submitted, first, finished = (at_time(time, began) for time in times)
         lost, waited = duration(float(row["lost_core_s"])), duration(float(row["wait_time"]))
         rows.append(
             [str(row["job_id"]), submitted, first, str(row["attempts"]), str(row["reason"]), lost, finished, waited]

@@ -346,7 +346,8 @@ def _lines(
             np.asarray(part, dtype=float) / divisor for part in (trace.error_y.array, trace.error_y.arrayminus)
         )
     if x != sweep.factor:
-        called = dict(zip(plotly_text(sweep.groups), plotly_text(map(sweep.label, sweep.groups)), strict=True))
+        names = [sweep.label(name).partition(" = ")[0] for name in sweep.groups]  # the first of several equal ones
+        called = dict(zip(plotly_text(sweep.groups), plotly_text(names), strict=True))
         ends = [trace.y[-1] for trace in figure.data]
         px = _LINES_PX / max(float(np.ptp([y for trace in figure.data for y in trace.y])), 1e-12)
         for trace, shift in zip(figure.data, _apart(np.array(ends) * px), strict=True):

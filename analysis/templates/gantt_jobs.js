@@ -4,7 +4,7 @@ const TITLES = {
   job_id: "job", user: "user", account: "account", group: "group", queue: "queue", partition: "partition", qos: "QOS",
   profile: "profile", state: "state", compared: "than first run", shift_s: "start later by", wait_time: "waited",
   requested_cores: "cores", run_time: "ran", requested_time: "requested", slowdown: "slowdown", submit_time: "submitted",
-  start_time: "started", finish_time: "finished", energy_j: "energy",
+  start_time: "started", finish_time: "finished", energy_j: "energy", attempts: "attempts",
 };
 // What a job held, core-seconds: the run says so where it is not run time × requested cores.
 const coreSeconds = ({ core_s: held, run_time: ran, requested_cores: cores }, row) => (held ? held[row] : ran[row] * cores[row]) || 0;

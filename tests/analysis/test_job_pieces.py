@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from analysis import gantt, gantt_by_job
+from analysis.pages.redrawn import carried
 from cluster_sim import Result
 from tests.support.scripted import requeued, resized, suspended
 
@@ -41,6 +42,13 @@ def test_pieces_of_a_suspended_job() -> None:
     (link,) = [trace for trace in figure.data if trace.name == "where it goes on"]
     assert link.x[:2] == (4.0, 7.0)
     assert over(figure) == {}
+
+
+def test_a_page_has_a_column_of_attempts() -> None:
+    """Where a job had several; without such a job there is none."""
+    tables = [carried(gantt(run()))["layers"][0]["jobs"]["later"] for run in (requeued, resized)]
+    assert tables[0]["attempts"]["values"].tolist() == [2, 1]
+    assert "attempts" not in tables[1]
 
 
 def test_pieces_of_a_resized_job() -> None:
