@@ -1,25 +1,19 @@
-"""Gantt charts of many rectangles: making the figure, its page's size, and drawing and zooming it in headless Chromium.
+"""Pages of Gantt charts of many rectangles in headless Chromium, beside a plain page of plotly with 20 bars in the same run.
 
-The browser loads the page from a server of this process, zooms once into a tenth of the time and tells the server when it
-begins and ends. Seconds on the clock are what a reader of the page waits on a computer with nothing else to do; beside
-them stand the seconds of CPU that the page's renderer took in all its threads, which do not grow when others compute.
+Each page is opened by a browser of its own: when it first paints, when its plot is there, and how long a zoom into a tenth of
+the time takes, in seconds on the clock since it was opened, and in seconds of CPU of the page's renderer, which do not grow
+when others compute. Pages alternate with the plain one, and only ratios to that are judged.
 """
 
 from __future__ import annotations
 
 import os
-import subprocess
 import tempfile
-import threading
 import time
-from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
-from functools import partial
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from statistics import median
 from typing import Any
-from urllib.parse import urlsplit
 
 import numpy as np
 import pandas as pd
@@ -28,62 +22,104 @@ from cluster_sim import Platform
 from cluster_sim.machine.core_ranges import Holds
 from cluster_sim.records.core_holds import CoreHolds
 from cluster_sim.records.metrics import slowdown
+from tests.support.chromium import Chromium
 
-TARGETS = {10_000: (1.5, 0.5), 100_000: (3.0, 1.0), 1_000_000: (1.5, 0.8)}
-"""Seconds to draw and to zoom, by rectangles."""
+TARGETS = {10_000: (1.5, 0.4), 100_000: (2.0, 0.8)}
+"""First plot as a multiple of the plain page's, and seconds of a zoom, by rectangles."""
+PAINT_TARGET = 0.3
+"""First paint as a share of the time of the first plot."""
 NODES = 1_000
+BARS = 20  #: Of the plain page.
 MOST_OUTLINES = 15_000  #: As in analysis/templates/gantt_traces.js.
-_FLAGS = (
-    "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
-    "--disable-component-update --disable-sync --window-size=1400,900"
-)
+WINDOW_PX = (1_400, 900)
 # Two animation frames after plotly says that it is done, the picture is on the screen.
 _TIMING = """
 <script>
+window.timing = {};
 const painted = () => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)));
+const until = async test => { while (!test()) await new Promise(done => setTimeout(done, 5)); };
 (async () => {
-  await clusterSim.ready;
-  await fetch("/mark?begin");
-  const div = document.getElementById("chart");
-  while (!div.layout || !div._fullLayout) await new Promise(done => setTimeout(done, 5));
+  const div = () => document.querySelector(".plotly-graph-div");
+  await until(() => div() && div()._fullLayout && div().querySelector(".main-svg"));
   await painted();
-  await fetch("/mark?drawn");
-  const [low, high] = div._fullLayout.xaxis.range;
-  const middle = (low + high) / 2, width = (high - low) / 20;
-  const drawn = new Promise(done => div.once("gantt_drawn", done));
-  await Plotly.relayout(div, { "xaxis.range": [middle - width, middle + width] });
+  timing.plot = performance.now() / 1000;
+  timing.paint = (performance.getEntriesByName("first-contentful-paint")[0]?.startTime ?? performance.now()) / 1000;
+  await until(() => timing.zoom);
+  const [low, high] = div()._fullLayout.xaxis.range.map(each => div()._fullLayout.xaxis.r2l(each));
+  const middle = (low + high) / 2, width = (high - low) / 20, begun = performance.now();
+  const drawn = typeof GanttTool !== "undefined" ? new Promise(done => div().once("gantt_drawn", done)) : null;
+  await Plotly.relayout(div(), { "xaxis.range": [middle - width, middle + width] });
   await drawn;
   await painted();
-  await fetch("/mark?zoomed");
+  timing.zoomed = (performance.now() - begun) / 1000;
 })();
 </script>
 """
 
 
 @dataclass(frozen=True, slots=True)
+class PageTimes:
+    """Seconds that a page took, on the clock and of CPU."""
+
+    paint_s: float
+    plot_s: float
+    zoom_s: float
+    plot_cpu_s: float | None  #: None where the system does not tell (no /proc).
+    zoom_cpu_s: float | None
+
+    @classmethod
+    def of(cls, page: Path, program: str) -> PageTimes:
+        """Open a page with a browser of its own and zoom in it."""
+        with Chromium(program) as browser:
+            browser.look(*WINDOW_PX)
+            browser.open(page.as_uri())
+            wait = "new Promise(async done => { while (!(TEST)) await new Promise(next => setTimeout(next, 5)); done(timing); })"
+            browser.run(wait.replace("TEST", "window.timing && timing.plot"))
+            drawn = renderer_cpu_s(browser.pid)
+            browser.run("timing.zoom = true")
+            told = browser.run(wait.replace("TEST", "timing.zoomed"))
+            zoomed = renderer_cpu_s(browser.pid)
+        of_zoom = None if zoomed is None or drawn is None else zoomed - drawn
+        return cls(told["paint"], told["plot"], told["zoomed"], drawn, of_zoom)
+
+    @classmethod
+    def median(cls, several: list[PageTimes]) -> PageTimes:
+        """Return the median of each time."""
+        rows = [list(asdict(each).values()) for each in several]
+        return cls(*(None if None in column else median(column) for column in zip(*rows, strict=True)))
+
+
+@dataclass(frozen=True, slots=True)
 class FigureRow:
-    """What a chart of so many rectangles costs."""
+    """What the page of a chart of so many rectangles costs."""
 
     rectangles: int
-    kind: str  #: Type of the first trace of jobs.
+    kind: str  #: How a page draws them.
     make_s: float
     page_mb: float
-    draw_s: float | None  #: None without a browser.
-    zoom_s: float | None
-    draw_cpu_s: float | None  #: None, too, where the system does not tell (no /proc).
-    zoom_cpu_s: float | None
+    times: PageTimes | None = None  #: None without a browser.
+    plain: PageTimes | None = None  #: Of the plain page, in the same run.
 
     def cells(self) -> list[str]:
         """The row's cells as text, under the headings of the report."""
-        target = TARGETS.get(self.rectangles)
-        browser = "no browser"
-        if self.draw_s is not None:
-            browser = f"**{self.draw_s:.2f} s** drawn, **{self.zoom_s:.2f} s** zoomed"
-        if self.draw_cpu_s is not None:
-            browser += f" (CPU {self.draw_cpu_s:.2f} s, {self.zoom_cpu_s:.2f} s)"
         made = f"{self.make_s:.2f} s to make, page of {self.page_mb:.1f} MB"
-        aim = "" if target is None else f"≤ {target[0]:g} s, ≤ {target[1]:g} s"
-        return ["figures", f"{self.rectangles:,} rectangles as {self.kind}", made, "", browser, aim]
+        row = ["figures", f"{self.rectangles:,} rectangles as {self.kind}", made]
+        if self.times is None or self.plain is None:
+            return [*row, "", "no browser", ""]
+        own, plain = self.times, self.plain
+        told = (
+            f"plotted in **{own.plot_s / plain.plot_s:.2f}** × ({own.plot_s:.2f} s), zoomed in **{own.zoom_s:.2f} s**, "
+        )
+        told += f"first paint at **{own.paint_s / own.plot_s:.2f}** of that"
+        beside = f"{BARS} bars by plotly alone, {plain.plot_s:.2f} s, zoomed in {plain.zoom_s:.2f} s"
+        if own.plot_cpu_s and plain.plot_cpu_s:
+            told += (
+                f"; CPU {own.plot_cpu_s / plain.plot_cpu_s:.2f} × ({own.plot_cpu_s:.2f} s), zoom {own.zoom_cpu_s:.2f} s"
+            )
+            beside += f"; CPU {plain.plot_cpu_s:.2f} s"
+        target = TARGETS.get(self.rectangles)
+        aim = "" if target is None else f"≤ {target[0]:g} ×, ≤ {target[1]:g} s, ≤ {PAINT_TARGET:g}"
+        return [*row, beside, told, aim]
 
     def as_json(self) -> dict[str, Any]:
         """Everything."""
@@ -141,69 +177,29 @@ def schedule(jobs: int, nodes: int = NODES) -> Schedule:
 
 
 def figure_row(rectangles: int, repeat: int = 1) -> FigureRow:
-    """Make a chart of so many rectangles, and let a browser draw it; the medians of ``repeat`` times."""
-    from analysis.gantt_chart.gantt import gantt  # here, so that the other benchmarks do without plotly
-    from analysis.pages.page import figure_html, render
+    """Make a chart of so many rectangles, and let a browser draw it and a plain page; the medians of ``repeat`` times."""
+    import plotly.graph_objects as go  # here, so that the other benchmarks do without plotly
+
+    from analysis import gantt, write_gantt
+    from analysis.figures.pictures import browser
 
     run: Any = schedule(rectangles)
     begin = time.perf_counter()
     figure = gantt(run)
     made = time.perf_counter() - begin
-    chart = figure_html(figure, "chart")
-    page = f"<!DOCTYPE html><html><head>{render('scripts.html')}</head><body>{chart}{_TIMING}</body></html>"
-    times = [found for found in (in_browser(page) for _ in range(repeat)) if found is not None]
-    medians = [_median(found[name] for found in times) for name in ("draw", "zoom", "draw_cpu", "zoom_cpu")]
     drawing = "outlines" if rectangles <= MOST_OUTLINES else "shades"
-    return FigureRow(rectangles, drawing, made, len(page) / 1e6, *medians)
-
-
-def _median(values: Iterable[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return median(known) if known else None
-
-
-def in_browser(page: str, patience_s: float = 120.0) -> dict[str, float | None] | None:
-    """Seconds that a headless browser takes to draw the page and to zoom, on the clock and of CPU.
-
-    None where there is no browser, or no answer.
-    """
-    from analysis.figures.pictures import browser as found_browser
-
-    browser = found_browser()
-    if browser is None:
-        return None
-    marks: dict[str, tuple[float, float | None]] = {}
-    running: list[int] = []
-    done = threading.Event()
-
-    def mark(name: str) -> None:
-        marks[name] = time.perf_counter(), renderer_cpu_s(running[0]) if running else None
-        if name == "zoomed":
-            done.set()
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(_Handler, page.encode("utf-8"), mark))
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
-        address = f"http://127.0.0.1:{server.server_port}/"
-        command = [browser, *_FLAGS.split(), f"--user-data-dir={profile}", "--remote-debugging-port=0", address]
-        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        running.append(process.pid)
-        try:
-            done.wait(patience_s)
-        finally:
-            process.terminate()
-            process.wait(10)
-            server.shutdown()
-            server.server_close()
-    if not done.is_set():
-        return None
-    begin, drawn, zoomed = (marks[name] for name in ("begin", "drawn", "zoomed"))
-    return {
-        "draw": drawn[0] - begin[0],
-        "zoom": zoomed[0] - drawn[0],
-        "draw_cpu": None if drawn[1] is None or begin[1] is None else drawn[1] - begin[1],
-        "zoom_cpu": None if zoomed[1] is None or drawn[1] is None else zoomed[1] - drawn[1],
-    }
+    program = browser()
+    with tempfile.TemporaryDirectory() as folder:
+        page, plain = Path(folder, "page.html"), Path(folder, "plain.html")
+        write_gantt(figure, page)
+        go.Figure(go.Bar(x=list(range(BARS)), y=list(range(BARS)))).write_html(plain, include_plotlyjs=True)
+        size = page.stat().st_size / 1e6
+        if program is None:
+            return FigureRow(rectangles, drawing, made, size)
+        for each in (page, plain):
+            each.write_text(each.read_text(encoding="utf-8").replace("</body>", f"{_TIMING}</body>"), encoding="utf-8")
+        times = [(PageTimes.of(page, program), PageTimes.of(plain, program)) for _ in range(repeat)]
+    return FigureRow(rectangles, drawing, made, size, *(PageTimes.median([*each]) for each in zip(*times, strict=True)))
 
 
 def renderer_cpu_s(browser: int) -> float | None:
@@ -227,26 +223,3 @@ def _is_below(process: int, ancestor: int, parents: dict[int, int]) -> bool:
     while process in parents and process != ancestor:
         process = parents[process]
     return process == ancestor
-
-
-class _Handler(BaseHTTPRequestHandler):
-    """Hands out the page, and takes down when it reports something."""
-
-    def __init__(self, page: bytes, mark: Callable[[str], None], *arguments: Any):
-        self.page, self.mark = page, mark
-        super().__init__(*arguments)
-
-    def do_GET(self) -> None:
-        """The page; /mark?NAME is a report."""
-        address = urlsplit(self.path)
-        if address.path == "/mark":
-            self.mark(address.query)
-        body = self.page if address.path == "/" else b""
-        self.send_response(200)
-        self.send_header("Content-Type", "text/html; charset=utf-8")
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *arguments: Any) -> None:
-        """Keep quiet."""

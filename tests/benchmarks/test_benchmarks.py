@@ -103,6 +103,7 @@ def test_the_list_of_names_is_whole() -> None:
         ("power", 2),
         ("changing", 2),
         ("passes", 6),
+        ("figures", 1),
     ],
     indirect=["measured"],
 )

@@ -63,6 +63,11 @@ class Chromium:
         os.close(self._from)
         self._profile.cleanup()
 
+    @property
+    def pid(self) -> int:
+        """Return the number of the browser's process."""
+        return self._process.pid
+
     def ask(self, method: str, patience_s: float = 120.0, **params: Any) -> Any:
         """Return what the browser answers to a command of its protocol. Raises RuntimeError for an error."""
         self._number += 1
