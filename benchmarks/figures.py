@@ -44,7 +44,7 @@ const until = async test => { while (!test()) await new Promise(done => setTimeo
   await painted();
   timing.plot = performance.now() / 1000;
   timing.paint = (performance.getEntriesByName("first-contentful-paint")[0]?.startTime ?? performance.now()) / 1000;
-  await until(() => timing.zoom);
+  await until(() => timing.zoom && (typeof GanttTool === "undefined" || GanttTool.all.length));
   const [low, high] = div()._fullLayout.xaxis.range.map(each => div()._fullLayout.xaxis.r2l(each));
   const middle = (low + high) / 2, width = (high - low) / 20, begun = performance.now();
   const drawn = typeof GanttTool !== "undefined" ? new Promise(done => div().once("gantt_drawn", done)) : null;

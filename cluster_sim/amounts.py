@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 NOTHING = "–"
 PLAIN_SECONDS = 600.0
 """Seconds up to which times of a run are written in seconds; later ones are in days, hours, minutes and seconds."""
+IN_WORDS = 3_600.0
+"""Seconds from which on :func:`at_time` and :func:`lasting` write days, hours and minutes."""
 _MINUTE, _DAY = 60, 86_400
 _COUNTABLE = 1e18
 """Seconds from which on times are written as plain numbers, without days and hours."""
@@ -140,12 +142,14 @@ def in_seconds(time: float) -> str:
 
 
 def at_time(time: float, began: datetime.datetime | None = None) -> str:
-    """Write a time of the run as :func:`moment` does, or from ten minutes on as a date if the run ``began`` at one.
+    """Write a time of the run: ``1,234.5 s``, ``2 d 20:18:18``, or a date if the run ``began`` at one.
 
     >>> at_time(93_600.0, datetime.datetime(2026, 3, 1, 8))
     '2026-03-02 10:00:00'
     """
-    if began is None or not PLAIN_SECONDS <= time < math.inf:
+    if not IN_WORDS <= time < math.inf:
+        return in_seconds(time)
+    if began is None:
         return moment(time)
     try:
         return str((began + datetime.timedelta(seconds=round(time))).replace(tzinfo=None))
@@ -154,8 +158,8 @@ def at_time(time: float, began: datetime.datetime | None = None) -> str:
 
 
 def lasting(time: float) -> str:
-    """Write how long something lasts: ``234.5 s``, from ten minutes on ``2 d 20:18 (245,898 s)``."""
-    return f"{duration(time)} ({in_seconds(time)})" if PLAIN_SECONDS <= time < math.inf else in_seconds(time)
+    """Write how long something lasts: ``1,234.5 s``, ``2 d 20:18 (245,898 s)``."""
+    return f"{duration(time)} ({in_seconds(time)})" if IN_WORDS <= time < math.inf else in_seconds(time)
 
 
 def prefixed(value: float, unit: str) -> str:

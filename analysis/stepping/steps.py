@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from cluster_sim.amounts import at_time
+from cluster_sim.amounts import moment
 from cluster_sim.errors import counted
 from cluster_sim.machine.core_ranges import by_unit
 from cluster_sim.machine.placement import Span
@@ -42,7 +42,7 @@ class Step:
         if self.decision == "reserve":
             if self.promised_time == math.inf:
                 return f"Job {self.job_id} is promised no time at which it starts."
-            return f"Job {self.job_id} is promised a start at {at_time(self.promised_time)}."
+            return f"Job {self.job_id} is promised a start at {moment(self.promised_time)}."
         if self.decision == "hold":
             return f"Job {self.job_id} stays in the queue."
         if self.decision == "block":
@@ -110,7 +110,7 @@ class Steps:
         promised = []
         for step in np.flatnonzero((self.rows == row) & (self.decisions == "reserve")).tolist():
             time = self[step].promised_time
-            promised.append((step, f"promised {at_time(time)}" if time < math.inf else "promised no time"))
+            promised.append((step, f"promised {moment(time)}" if time < math.inf else "promised no time"))
         return promised
 
 

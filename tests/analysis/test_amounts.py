@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import datetime
 import math
 import warnings
 
 import numpy as np
 import pytest
 
-from cluster_sim.amounts import amount, at_time, duration, durations, energy, lasting, moment, moments, number, prefixed
+from cluster_sim.amounts import amount, duration, durations, energy, moment, moments, number, prefixed
 
 
 @pytest.mark.parametrize(
@@ -103,13 +102,3 @@ def test_nothing_has_no_minus() -> None:
     """Rounding, and products with 0, leave a float below 0 that is 0."""
     assert [number(-0.0), amount(-0.0, "J"), prefixed(-0.0, "W"), moment(-0.0)] == ["0", "0 J", "0 W", "0 s"]
     assert number(-0.25) == "-0.25"
-
-
-def test_a_time_is_written_alike_in_words_and_in_tables() -> None:
-    """In seconds for ten minutes, then by the clock, or as a date if the run began at one."""
-    for time in (0.0, 83.5, 599.9, 600.0, 3_599.0, 93_600.0, math.inf, math.nan):
-        assert at_time(time) == moment(time)
-    began = datetime.datetime(2026, 3, 1, 8)
-    assert [at_time(time, began) for time in (599.0, 600.0)] == ["599 s", "2026-03-01 08:10:00"]
-    assert lasting(599.0) == "599 s"
-    assert lasting(660.0) == "11 min (660 s)"

@@ -51,7 +51,7 @@ class _Line(NamedTuple):
 def explain(result: RunRecords, job_id: str) -> str:
     """Return the text for one job, a line for each thing that happened to it. Raises InputError for an unknown id.
 
-    Where the log says when it began, times from ten minutes on are dates, on the clocks of its zone.
+    Where the log says when it began, times from an hour on are dates, on the clocks of its zone.
     """
     return "\n".join(JobExplanation(result, row_of(result.jobs, str(job_id))).lines()) + "\n"
 
