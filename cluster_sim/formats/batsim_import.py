@@ -317,6 +317,10 @@ class _ImportedTables(InOnePart):
         """Return an empty table: these files do not tell."""
         return no_rows("resource_holds")
 
+    def gpus(self) -> pd.DataFrame:
+        """Return an empty table: these files do not tell."""
+        return no_rows("gpus")
+
     def power(self) -> pd.DataFrame:
         """Return the power between the events of the file of energies; NaN if there is no such file."""
         return self._power

@@ -50,6 +50,7 @@ def is_xml(path: str) -> bool:
 def _read_file(path: str, name: str | None, options: dict[str, Any]) -> Platform:
     # These parsers and pydantic take a tenth of a second to load; a spec does without them.
     from cluster_sim.formats import irmasim_platform, native_platform
+    from cluster_sim.formats.gpu import openb
     from cluster_sim.formats.slurm.slurm_conf import read_slurm_conf
 
     if path in platforms:
@@ -64,9 +65,14 @@ def _read_file(path: str, name: str | None, options: dict[str, Any]) -> Platform
             if option not in known or option == "path":
                 raise SpecError(path, f"an option of SimGrid's XML ({', '.join(list(known)[1:])})", option)
         return read_simgrid(path, **options)
+    start = "" if is_yaml_name(path) else read_text(path, MAX_JSON_BYTES)
+    if openb.is_nodes(start):
+        if others := options.keys() - {"milli"}:
+            raise SpecError(path, "the option milli, of a list of openb's nodes", ", ".join(sorted(others)))
+        return openb.read_nodes(path, **options)
     if options:
-        raise SpecError(path, "no options: only SimGrid's XML takes any", ", ".join(options))
-    if not is_yaml_name(path) and is_slurm_conf(path, read_text(path, MAX_JSON_BYTES)):
+        raise SpecError(path, "no options: only SimGrid's XML and openb's lists of nodes take any", ", ".join(options))
+    if not is_yaml_name(path) and is_slurm_conf(path, start):
         return read_slurm_conf(path)
     document = read_document(path)
     if isinstance(document, dict) and "meta" in document and {"nodes", "partitions", "sinfo"} & document.keys():

@@ -14,6 +14,7 @@ from cluster_sim.machine.eligibility import Eligibility
 from cluster_sim.machine.memory import NodeMemory
 from cluster_sim.machine.placement import Placement, Span, is_possible, shape
 from cluster_sim.machine.units.counted_resources import CountedResources
+from cluster_sim.machine.units.node_ranks import NodeRanks
 from cluster_sim.platform.node_choice import leaf_sets
 
 if TYPE_CHECKING:
@@ -165,7 +166,10 @@ class Pool:
         if wanted is not None:
             return self._place_shaped(wanted, order, capacity) if is_possible(job, wanted) else None
         search = self._place_on_one if cores <= widest else self._place_wide
-        return search(cores, order, capacity)
+        placement = search(cores, order, capacity)
+        if placement is not None and isinstance(order, NodeRanks):
+            self.resources.prefer(job, placement, order.gpus)
+        return placement
 
     def _fits_one(self, job: Job) -> bool:
         """Return whether some node that the job may use could have it whole, with its counted resources."""

@@ -55,7 +55,7 @@ _CAUTIONS = (ASSUMPTIONS, "left_out", "happened")
 _TABLE_FILES = frozenset(
     f"{name}.{suffix}"
     for name in RESULT_TABLES
-    if name not in ("allocations", "queue")
+    if name not in ("allocations", "queue", "gpus")
     for suffix in ("csv", "parquet")
 )
 _METRICS = frozenset(names((*SUMMARY_METRICS, *GPU_METRICS)))
@@ -107,6 +107,10 @@ class Tables(Protocol):
         ...
 
     def resource_holds(self) -> pd.DataFrame:
+        """See the property of that name of Result."""
+        ...
+
+    def gpus(self) -> pd.DataFrame:
         """See the property of that name of Result."""
         ...
 
@@ -232,6 +236,11 @@ class Result:
     def resource_holds(self) -> pd.DataFrame:
         """Return which GPUs, other counted units and licences jobs held, from when to when; in order of time."""
         return self._tables.resource_holds()
+
+    @cached_property
+    def gpus(self) -> pd.DataFrame:
+        """Return how many GPUs were held, free, stranded and fragmented, as a step function; no rows without GPUs."""
+        return self._tables.gpus()
 
     @cached_property
     def spells(self) -> dict[int, list[Spell]]:

@@ -21,13 +21,13 @@ from cluster_sim.records.core_holds import CoreHolds, bounds_of_parts
 from cluster_sim.records.empty_table import no_rows
 from cluster_sim.records.energy_accounts import EnergyAccounts, History, goes_on, node_bounds, settle
 from cluster_sim.records.job_labels import job_labels
-from cluster_sim.records.metrics import InPieces, job_columns
+from cluster_sim.records.metrics import InPieces, job_columns, mean_level
 from cluster_sim.records.node_table import node_columns
 from cluster_sim.records.reasons.conditions import Conditions
-from cluster_sim.records.resource_holds import gpu_metrics, resource_table
+from cluster_sim.records.resource_holds import busy_gpu_s, gpu_steps, resource_table
 from cluster_sim.records.summary import Changes, RunColumns, TenantsEnergy, summarise, used_window
 from cluster_sim.run.jobs.attempts import STATES
-from cluster_sim.workload.fields import GPU_METRICS, RESULT_COLUMNS, names
+from cluster_sim.workload.fields import RESULT_COLUMNS
 from cluster_sim.workload.resource_request import GPU
 
 if TYPE_CHECKING:
@@ -170,6 +170,12 @@ class RunTables:
         """Return who held which counted resources, in order of time."""
         return resource_table(self._platform, self._history.units, self.core_holds())
 
+    def gpus(self) -> pd.DataFrame:
+        """Return what became of the GPUs as a step function."""
+        if GPU not in self._platform.resource_names:
+            return no_rows("gpus")
+        return gpu_steps(self._platform, self.core_holds(), self.resource_holds(), self._jobs, self._horizon)
+
     def _core_s(self) -> Floats:
         """Return the core-seconds that each attempt computed."""
         if not self._has_changes:
@@ -276,9 +282,16 @@ class RunTables:
         values = summarise(columns, self.accounts, self.tenants_j, self._horizon, self._now, changes, absences)
         if GPU in self._platform.resource_names:
             window = used_window(self._job_columns, self._horizon)
-            found = gpu_metrics(self._platform, self._history.units, self.core_holds(), self._horizon, window)
-            found["energy_gpus_j"] = self.accounts.gpus_j
-            values |= {name: for_json(found[name]) for name in names(GPU_METRICS)}
+            count = int(self._platform.units_of(GPU).sum())
+            steps = self.gpus()
+            bounds = np.append(steps["time"], self._horizon)
+            busy = busy_gpu_s(self._history.units)
+            values |= {
+                "utilisation_gpu": for_json(busy / (count * window) if count and window else np.nan),
+                "stranded_gpu_s": float((steps["stranded"] * np.diff(bounds)).sum()),
+                "fragmentation_gpu": for_json(mean_level(steps["fragmented"].to_numpy() / max(count, 1), bounds)),
+                "energy_gpus_j": self.accounts.gpus_j,
+            }
         return values
 
     def assumptions(self, result: RunRecords) -> list[str]:

@@ -28,9 +28,11 @@ from cluster_sim.records.empty_table import no_rows
 from cluster_sim.records.job_labels import JOB_LABELS
 from cluster_sim.records.reasons.conditions import Conditions
 from cluster_sim.records.reasons.spells import reserved
+from cluster_sim.records.resource_holds import gpu_steps
 from cluster_sim.records.saved_checks import check_values
 from cluster_sim.spelling import UnknownKeys
 from cluster_sim.workload.fields import RESULT_COLUMNS, RESULT_TABLES
+from cluster_sim.workload.resource_request import GPU
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -197,6 +199,16 @@ class SavedTables(InOnePart):
                 expected = f"units of the {count} of {node or 'the platform'}"
                 raise FormatError(f"{path}, line {line}", expected, f"{name} {first} to {last}")
         return table
+
+    def gpus(self) -> pd.DataFrame:
+        """Return what became of the GPUs, as the other tables tell it."""
+        if GPU not in self._platform.resource_names:
+            return no_rows("gpus")
+        asked = self.conditions().columns(len(self._jobs)) | {
+            "requested_cores": self._jobs["requested_cores"].to_numpy()
+        }
+        until = float(self.power()["time"].iloc[-1])
+        return gpu_steps(self._platform, self.core_holds(), self.resource_holds(), asked, until)
 
     def node_states(self) -> pd.DataFrame:
         """Return the rows of node_states.csv."""

@@ -237,6 +237,17 @@ class MachineView:
         """Return whether the job asks for GPUs, other counted units or licences: cores alone do not do for it."""
         return self._cores.resources.asks(job)
 
+    def unit_shares(self, resource: str) -> npt.NDArray[np.float64]:
+        """Return what is left of each unit of a resource, from 0 to 1, shape (nodes, units of the node with most).
+
+        Units that a node does not have are 0. Where all units of a node are alike, the free ones stand first.
+        """
+        resources = self._cores.resources
+        if resources.asked and resource in self.platform.resource_names:
+            return resources.shares(resource)
+        counts = self.platform.units_of(resource)
+        return (np.arange(counts.max(initial=0)) < counts[:, np.newaxis]).astype(np.float64)
+
     def free_units(self, resource: str, share: float = 1.0) -> npt.NDArray[np.int64]:
         """Return of how many units of a resource each node has at least that share free, such as of ``"gpu"``.
 

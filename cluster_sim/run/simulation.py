@@ -18,7 +18,7 @@ from cluster_sim.machine.job_clocks import JobClocks
 from cluster_sim.machine.machine import Machine
 from cluster_sim.machine.node import Node
 from cluster_sim.machine.placement import Placement
-from cluster_sim.machine.units.counted_resources import CountedResources
+from cluster_sim.machine.units.counted_resources import resources_of
 from cluster_sim.models.contention import ContentionModel
 from cluster_sim.models.network import NetworkModel, network_models
 from cluster_sim.models.power import PowerModel
@@ -56,7 +56,6 @@ from cluster_sim.run.view import ClairvoyantView, View
 from cluster_sim.spelling import Guess
 from cluster_sim.workload.advance_reservations import AdvanceReservation, reservations_of
 from cluster_sim.workload.jobs import Job, any_asks
-from cluster_sim.workload.resource_request import asks_for_resources
 from cluster_sim.workload.work import Work
 
 if TYPE_CHECKING:
@@ -239,9 +238,7 @@ class Simulation:
         cores = machine.cores
         cores.shapes = any_asks(columns, "nodes", "ntasks_per_node")
         cores.uses_memory = any_asks(columns, "memory")
-        if asks_for_resources(columns):
-            by_unit = bool((columns["gpu_share"] < 1.0).any())
-            cores.resources = CountedResources(platform, asked=True, by_unit=by_unit)
+        cores.resources = resources_of(platform, columns)
         return machine
 
     def _make_life(self, after_each_event: bool) -> None:

@@ -18,6 +18,7 @@ from cluster_sim.machine.machine import Machine
 from cluster_sim.machine.placement import Placement
 from cluster_sim.machine.reason import FITS, Reason, lacking
 from cluster_sim.machine.running import Running
+from cluster_sim.machine.units.counted_resources import resources_of
 from cluster_sim.models.processor_step import models_of
 from cluster_sim.read_only import closed, renew
 from cluster_sim.run.decisions import Decision, Reject, Start, check_decision
@@ -112,6 +113,7 @@ class View:
         jobs = requests(pending.jobs) if isinstance(pending, Workload) else list(pending)
         eligibility = eligibility_of(platform, jobs[0].all_requests if jobs else {}, reservations)
         machine = Machine(Environment(), platform, models_of(platform), eligibility=eligibility)
+        machine.cores.resources = resources_of(platform, jobs[0].all_requests if jobs else {})
         news = News()
         list.extend(news.submitted, jobs)
         view = cls(machine, LiveJobs({job.index: job for job in jobs}), news)

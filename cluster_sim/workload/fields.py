@@ -224,6 +224,18 @@ RESULT_TABLES: dict[str, tuple[Field, ...]] = {
         Field("start", "float", "s", "they are taken; nodes may still boot"),
         Field("end", "float", "s", "they are given back"),
     ),
+    "gpus": (
+        Field("time", "float", "s", "the step begins"),
+        Field("held", "float", "", "GPUs that jobs hold, by shares"),
+        Field("free", "float", "", "GPUs that nobody holds"),
+        Field("stranded", "float", "", "of them those on nodes without a free core"),
+        Field(
+            "fragmented",
+            "float",
+            "",
+            "of them what typical jobs of the workload could not use; NaN: none asks for GPUs",
+        ),
+    ),
     "attempts": (
         Field("job_id", "str", "", "id of the job"),
         Field("attempt", "int", "", "number of the attempt, from 1"),
@@ -393,6 +405,7 @@ GPU_METRICS: tuple[Field, ...] = (
         "busy GPU-seconds of jobs / (GPUs x window), by shares; the window of `utilisation`",
     ),
     Field("stranded_gpu_s", "float", "GPU s", "free GPUs whose node has no free core, summed over time"),
+    Field("fragmentation_gpu", "float", "", "GPUs that typical jobs could not use / all GPUs, mean over time"),
     Field("energy_gpus_j", "float", "J", "part of energy_j that GPUs drew, idle and busy, on nodes that were on"),
 )
 """More keys of summary.json, of platforms with GPUs."""

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from enum import Enum
 from functools import lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 from cluster_sim.errors import InputError
-from cluster_sim.workload.jobs import any_asks
 
 if TYPE_CHECKING:
-    from typing import Any
-
     from cluster_sim.workload.jobs import Job
 
 WHOLE = 1_000_000
@@ -74,11 +71,6 @@ class ResourceRequest(NamedTuple):
 
 
 NOTHING = ResourceRequest(())
-
-
-def asks_for_resources(columns: Mapping[str, Any]) -> bool:
-    """Return whether any job of a workload's columns asks for counted units or licences."""
-    return any_asks(columns, *GPU_COLUMNS, "resources", "licenses")
 
 
 def resource_request(job: Job) -> ResourceRequest:

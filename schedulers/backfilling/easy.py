@@ -31,7 +31,7 @@ from schedulers.backfilling.backfilling import Backfilling, Reservation
 from schedulers.backfilling.candidates import candidates
 from schedulers.backfilling.node_choice import NodeChoice
 from schedulers.backfilling.node_plan import NodePlan
-from schedulers.backfilling.plans import DELAYS, Plan, Promise, ends_in_time, refusal
+from schedulers.backfilling.plans import DELAYS, Plan, PlanOnDemand, Promise, ends_in_time, refusal
 from schedulers.backfilling.timeline import Timeline, planned_time
 from schedulers.queue.orders import (
     Aging,
@@ -173,7 +173,9 @@ class EasyBackfilling(Backfilling):
 
     def _plans(self, view: View) -> Callable[[], Plan]:
         """Return what makes the plan of each pass of a run."""
-        if self._depth > 1 or self.memory or view.machine.turns or view.machine.counts_resources:
+        if view.machine.counts_resources:
+            return partial(PlanOnDemand, self._where, partial(self._profile, view))
+        if self._depth > 1 or self.memory or view.machine.turns:
             return partial(self._profile, view)
         by_number = partial(CountedPlan, self._where, self._timeline)
         if self._counted:

@@ -13,6 +13,7 @@ A backfilling pass asks its plan where a job can start now without breaking a pr
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from cluster_sim.workload.jobs import Job
+    from schedulers.backfilling.node_choice import NodeChoice
 
 DELAYS = Reason(ReasonKind.DELAYS)
 """Reason for which a job waits though enough cores are free; ``behind`` is the promised job."""
@@ -81,6 +83,36 @@ class Plan(Protocol):
     def refusal(self, job: Job) -> Hold:
         """Return why a job waits that would fit: whose promise it would break if it started now, as far as that is known."""
         ...
+
+
+class PlanOnDemand:
+    """A plan that is made when the first job is promised a start; until then whatever fits may start.
+
+    For plans that take long to make, where most passes promise nothing.
+    """
+
+    def __init__(self, where: NodeChoice, make: Callable[[], Plan]):
+        self._where = where
+        self._make = make
+        self._plan: Plan | None = None
+
+    def may_start(self, cores: npt.NDArray[np.int64], times: npt.NDArray[np.float64]) -> npt.NDArray[np.bool_]:
+        return worth_trying(self._where.view, cores) if self._plan is None else self._plan.may_start(cores, times)
+
+    def place(self, job: Job) -> Placement | None:
+        return self._where.now(job) if self._plan is None else self._plan.place(job)
+
+    def take(self, running: Running) -> None:
+        if self._plan is not None:
+            self._plan.take(running)
+
+    def promise(self, job: Job) -> Promise | None:
+        if self._plan is None:
+            self._plan = self._make()
+        return self._plan.promise(job)
+
+    def refusal(self, job: Job) -> Hold:
+        return refusal(job, None) if self._plan is None else self._plan.refusal(job)
 
 
 class PlanOfOne(Plan, Protocol):

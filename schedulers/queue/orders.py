@@ -274,6 +274,16 @@ def ranking(view: View, order: NodeOrder) -> NodeOrder | None:
     return None if order is platform_order and "textual-node-order" not in view.planning.quirks else order
 
 
+for _name, _class, _meaning in (
+    ("best-fit", "BestFit", "Least cores and GPUs left, each measured by the node that has most."),
+    ("dot-product", "DotProduct", "Least product of what is free and what the job asks for, of cores and GPUs."),
+    ("packing", "Packing", "GPUs in use before idle ones, idle ones of nodes in use before idle nodes."),
+    ("clustering", "Clustering", "Nodes whose jobs have as many GPUs, or share one, too."),
+    ("fgd", "FragmentationGradientDescent", "Least growth of the fragmentation of GPUs (Weng et al. 2023)."),
+):
+    node_orders.register_later(_name, "schedulers.gpu.node_orders", _class, _meaning)
+
+
 @_node_order("random")
 def random_nodes(view: View, job: Job) -> npt.NDArray[np.float64]:
     """Any node, drawn with the run's seed."""

@@ -7,9 +7,9 @@ the same slots, so that the laws of what fits stand here once.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -17,7 +17,17 @@ from cluster_sim.errors import PlacementError, counted
 from cluster_sim.machine.intervals import bits_of, lowest_bits
 from cluster_sim.machine.units.unit_hold import ANYWHERE, UnitHold
 from cluster_sim.read_only import renew
-from cluster_sim.workload.resource_request import GPU, NOTHING, WHOLE, Per, ResourceRequest, Units, resource_request
+from cluster_sim.workload.jobs import any_asks
+from cluster_sim.workload.resource_request import (
+    GPU,
+    GPU_COLUMNS,
+    NOTHING,
+    WHOLE,
+    Per,
+    ResourceRequest,
+    Units,
+    resource_request,
+)
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -144,6 +154,18 @@ class CountedResources:
             return fits
         return (slots // WHOLE).astype(np.int64)
 
+    def shares(self, resource: str) -> npt.NDArray[np.float64]:
+        """Return what is left of each unit of a resource, shape (nodes, units of the node with most).
+
+        Where all units of a node are alike, the free ones stand first.
+        """
+        first, width = self._first[resource], self._width[resource]
+        slots = self.free[first : first + self._nodes * width].reshape(self._nodes, width)
+        if not self._has_numbers(resource):
+            slots = WHOLE * (np.arange(self._counts[resource].max(initial=0)) < slots // WHOLE)
+        found: npt.NDArray[np.float64] = slots / WHOLE
+        return found
+
     def _available(
         self, units: Units, request: ResourceRequest, free: npt.NDArray[np.integer]
     ) -> npt.NDArray[np.int64]:
@@ -247,6 +269,19 @@ class CountedResources:
         """Choose for a placement, where that matters, which of the GPUs the job is to have that ``free`` has."""
         if self.by_unit:
             renew(placement, units=self.holds(job, placement, free))
+
+    def prefer(self, job: Job, placement: Placement, gpus: npt.NDArray[np.int64]) -> None:
+        """Have a job that shares GPUs take one of ``gpus`` on each node, shape (nodes,), -1: as the law chooses."""
+        if self.by_unit:
+            renew(
+                placement,
+                units=[
+                    hold._replace(which=(int(gpus[hold.node]),))
+                    if hold.share < WHOLE and hold.number == 1 and gpus[hold.node] >= 0
+                    else hold
+                    for hold in self.holds(job, placement)
+                ],
+            )
 
     def _has_numbers(self, resource: str) -> bool:
         return self.by_unit and resource == GPU
@@ -404,3 +439,10 @@ class CountedResources:
             if not self._has_numbers(hold.resource):
                 taken = sum(1 << number for number in hold.which)
                 self._numbers[hold.resource, hold.node] = self._free_numbers(hold) & ~taken
+
+
+def resources_of(platform: Platform, columns: Mapping[str, Any]) -> CountedResources:
+    """Return the counted resources of a machine, as far as the jobs of a workload's columns ask for any."""
+    if not any_asks(columns, *GPU_COLUMNS, "resources", "licenses"):
+        return CountedResources(platform)
+    return CountedResources(platform, asked=True, by_unit=bool((columns["gpu_share"] < 1.0).any()))

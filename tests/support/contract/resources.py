@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
 from random import Random
@@ -71,6 +71,7 @@ def check(case: Case, result: Result, full_rejections: bool = True) -> None:
     check_never_more_than_there_is(case.platform, held)
     check_each_has_what_it_asked_for(case, result, held, jobs)
     check_gpu_energy(case.platform, result, held)
+    check_gpu_steps(case, result, held)
     if full_rejections:
         check_rejections(case, result)
 
@@ -156,6 +157,58 @@ def check_gpu_energy(platform: Platform, result: Result, held: Sequence[Any]) ->
                 joules += (row.last - row.first + 1) * row.share * (most - gpu.idle_w) * (row.end - used_from)
     assert result.summary()["energy_gpus_j"] == pytest.approx(joules, rel=1e-5, abs=1e-5)
     assert result.summary()["energy_gpus_j"] <= result.summary()["energy_j"] * (1.0 + 1e-9) + 1e-9
+
+
+def check_gpu_steps(case: Case, result: Result, held: Sequence[Any]) -> None:
+    """Free, stranded and fragmented GPUs at every time, worked out node by node from the definitions."""
+    platform, steps = case.platform, rows_of(result.gpus)
+    names = platform.node_names()
+    cores = rows_of(result.holds)
+    asked = [
+        (
+            -(-case.jobs["requested_cores"][row] // max(case.jobs["nodes"][row], 1)),
+            case.jobs["gpu_share"][row],
+            case.jobs["gpus_per_node"][row]
+            + case.jobs["gpus_per_task"][row] * -(-case.jobs["requested_cores"][row] // max(case.jobs["nodes"][row], 1))
+            + -(-case.jobs["gpus"][row] // max(case.jobs["nodes"][row], 1)),
+            case.jobs["gpu_type"][row],
+        )
+        for row in range(len(case.jobs["job_id"]))
+    ]
+    requests = Counter((cores_, share if gpus else 0.0, gpus, types) for cores_, share, gpus, types in asked)
+    typical, covered = [], 0
+    for request, count in sorted(requests.items(), key=lambda entry: (entry[1], entry[0]), reverse=True):
+        if covered < 0.95 * len(asked):
+            typical.append((request, count))
+            covered += count
+    end = float(result.power["time"].iloc[-1])
+    for step in steps[:: max(len(steps) // 8, 1)]:
+        free = stranded = fragmented = 0.0
+        for name, index in zip(names, platform.type_of_node.tolist(), strict=True):
+            kind = platform.node_types[index]
+            gpu = kind.resources["gpu"]
+            left = [1.0] * gpu.count
+            for row in held:
+                if (row.node, row.resource) == (name, "gpu") and row.start <= step.time < row.end:
+                    for number in range(row.first, row.last + 1):
+                        left[number] -= row.share
+            taken = sum(
+                row.last_core - row.first_core + 1
+                for row in cores
+                if row.node == name and row.start <= step.time < min(row.end, end)
+            )
+            free += sum(left)
+            stranded += sum(left) if taken == kind.cores else 0.0
+            for (wanted, share, gpus, types), count in typical:
+                fits = gpus and (not types or gpu.type in types.split("|"))
+                fits = fits and kind.cores - taken >= wanted
+                fits = fits and sum(each >= share - 1e-6 for each in left) >= gpus
+                lost = sum(each for each in left if each < share - 1e-6) if fits else sum(left)
+                fragmented += count / covered * lost
+        assert step.free == pytest.approx(free, abs=1e-4)
+        assert step.stranded == pytest.approx(stranded, abs=1e-4)
+        if any(gpus for _, _, gpus, _ in asked):
+            assert step.fragmented == pytest.approx(fragmented, abs=1e-2)
 
 
 def check_rejections(case: Case, result: Result) -> None:
