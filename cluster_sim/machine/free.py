@@ -164,9 +164,9 @@ class Pool:
         if rule is not None or most:
             return self._place_set(job, wanted, cores <= widest, rule or order, capacity, most)
         if wanted is not None:
-            return self._place_shaped(wanted, order, capacity) if is_possible(job, wanted) else None
-        search = self._place_on_one if cores <= widest else self._place_wide
-        placement = search(cores, order, capacity)
+            placement = self._place_shaped(wanted, order, capacity) if is_possible(job, wanted) else None
+        else:
+            placement = (self._place_on_one if cores <= widest else self._place_wide)(cores, order, capacity)
         if placement is not None and isinstance(order, NodeRanks):
             self.resources.prefer(job, placement, order.gpus)
         return placement

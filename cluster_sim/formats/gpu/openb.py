@@ -17,11 +17,12 @@ from typing import Any
 
 import numpy as np
 
-from cluster_sim.errors import FormatError, InputError
+from cluster_sim.errors import FormatError, InputError, ModelWarning, warn_user
 from cluster_sim.files.reading import read_text
 from cluster_sim.platform.hardware import Cluster, NodeGroup, NodeType, ProcessorType, Resource, check_count
 from cluster_sim.platform.platform import Platform
 from cluster_sim.platform.processor_table import power_at
+from cluster_sim.workload.fields import LONGEST_S
 from cluster_sim.workload.resource_request import GPU
 from cluster_sim.workload.workload import Workload
 
@@ -70,19 +71,22 @@ def read_nodes(path: str, milli: int = 1000) -> Platform:
 def read(path: str, *, milli: int = 1000) -> Workload:
     """Read a list of pods as jobs of one node each, submitted at their creation, that run until their deletion.
 
-    A pod that was never scheduled runs as long as it waited. A share above a whole GPU counts as one. Raises FormatError by
-    line and column.
+    A pod that was never scheduled runs as long as it waited. One without times is there from the start, for ever, which a
+    warning counts. A share above a whole GPU counts as one. Raises FormatError by line and column.
     """
     check_count("openb, milli", milli, 1_000_000)
     columns: dict[str, list[Any]] = {
         name: []
         for name in "job_id submit_time recorded_run_time requested_cores nodes memory gpus gpu_share gpu_type".split()
     }
+    timeless = 0
     for where, row in _rows(path, POD_COLUMNS):
         cpus, memory, gpus, share = (
             _whole(row, name, where) for name in ("cpu_milli", "memory_mib", "num_gpu", "gpu_milli")
         )
-        created, deleted = (_number(row, name, where) for name in ("creation_time", "deletion_time"))
+        created = _number(row, "creation_time", where) if row["creation_time"] else 0.0
+        deleted = _number(row, "deletion_time", where) if row["deletion_time"] else LONGEST_S
+        timeless += not row["creation_time"]
         began = _number(row, "scheduled_time", where) if row.get("scheduled_time") else created
         if not created <= began <= deleted:
             raise FormatError(f"{where}, deletion_time", f"a time from {began:g} on, after creation_time", deleted)
@@ -92,9 +96,11 @@ def read(path: str, *, milli: int = 1000) -> Workload:
         for name, value in zip(columns, (*values, share_of_each, row["gpu_spec"]), strict=True):
             columns[name].append(value)
     name = path.replace("\\", "/").rpartition("/")[2].removesuffix(".gz").removesuffix(".csv")
-    return Workload(
-        {name: np.array(values) for name, values in columns.items()}, name, locate=lambda row: f"{path} line {row + 2}"
-    )
+    if timeless:
+        text = f"{timeless:,} of {len(columns['job_id']):,} pods have no times: they are submitted at 0 s and stay for ever"
+        warn_user(ModelWarning(f"{path}: {text}"))
+    arrays = {name: np.array(values) for name, values in columns.items()}
+    return Workload(arrays, name, locate=lambda row: f"{path} line {row + 2}")
 
 
 def _rows(path: str, needed: tuple[str, ...]) -> Iterator[tuple[str, dict[str, str]]]:

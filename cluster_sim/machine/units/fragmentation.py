@@ -62,7 +62,8 @@ class TypicalJobs:
             chosen.append((asked, count))
             covered += count
         self.asked = [asked for asked, _ in chosen]
-        self.weights: Floats = np.array([count / covered for _, count in chosen])
+        # A quotient of shares of all jobs, as the paper's program has it: scores near a whole number depend on its last bit.
+        self.weights: Floats = np.array([(count / total) / (covered / total) for _, count in chosen])
         self._cores = np.array([asked.cores for asked in self.asked], np.int64)
         self._shares = np.array([asked.share for asked in self.asked], np.int64)
         self._gpus = np.array([asked.gpus for asked in self.asked], np.int64)
