@@ -280,10 +280,11 @@ def test_gpus_are_kept_and_jobs_that_need_them_rejected(tmp_path: Path) -> None:
     )
     workload = Workload.read(path)
     assert workload.jobs["gpus"].tolist() == [0, 2, 3]
+    assert workload.jobs["gpu_type"].tolist() == ["", "a100", "a|b"]
     platform, easy = Platform.homogeneous(2, 4), make_scheduler("easy")
     jobs = Simulation(platform, workload, easy).run().jobs
     assert jobs["state"].tolist() == ["completed", "rejected", "rejected"]
-    assert jobs["reason"][1] == "it asks for 2 GPUs, the platform has none"
+    assert jobs["reason"][1] == "it asks for 2 GPUs of type a100, the platform has none of type a100"
     assert set(Simulation(platform, workload.without_gpus(), easy).run().jobs["state"]) == {"completed"}
     late = Simulation(platform, Workload.read(dump(tmp_path, ONE)), make_scheduler("fcfs"))
     job = late.submit(
@@ -479,6 +480,8 @@ def test_the_last_dump_knows_a_job_best(tmp_path: Path) -> None:
         ("NCPUS|Timelimit|TimelimitRaw", ("1||3", "1|00:02:00|3"), "requested_time", [180, 120]),
         ("NCPUS|NNodes|AllocTRES", ("4||node=2", "4|3|node=2"), "nodes", [2, 3]),
         ("NCPUS|AllocGRES|ReqGRES", ("1||gpu:2", "1|gpu:3|gpu:2"), "gpus", [2, 3]),
+        ("NCPUS|AllocGRES|ReqGRES", ("1||gpu:A100:2", "1|gpu:3|gpu:b:2"), "gpu_type", ["A100", ""]),
+        ("NCPUS|ReqTRES|AllocTRES", ("1|gres/gpu=1|gres/gpu:b=1", "1||gres/gpu:B=1"), "gpu_type", ["", "B"]),
     ],
 )
 def test_columns_fall_back_row_by_row(

@@ -102,11 +102,15 @@ def memory(text: str) -> tuple[float, str]:
 
 
 def tres(text: str) -> dict[str, str]:
-    """Return the parts of ``billing=4,cpu=4,mem=8G,gres/gpu:a100=2`` by name."""
+    """Return the parts of ``billing=4,cpu=4,mem=8G,gres/gpu:a100=2`` by name, in lower case but for types (after a colon)."""
     parts = [part.partition("=") for part in text.strip().split(",") if part.strip()]
     if not all(name.strip() and equals for name, equals, _ in parts):
         raise ValueError("trackable resources such as cpu=4,mem=8G,node=1")
-    return {name.strip().lower(): value.strip() for name, _, value in parts}
+    names = [name.strip().partition(":") for name, _, _ in parts]
+    return {
+        f"{name.lower()}{colon}{kind}": value.strip()
+        for (name, colon, kind), (_, _, value) in zip(names, parts, strict=True)
+    }
 
 
 def gpus_of_tres(parts: dict[str, str]) -> int:
@@ -114,6 +118,11 @@ def gpus_of_tres(parts: dict[str, str]) -> int:
     if "gres/gpu" in parts:
         return count(parts["gres/gpu"])
     return sum(count(value) for name, value in parts.items() if name.startswith("gres/gpu:"))
+
+
+def gpu_types_of_tres(parts: dict[str, str]) -> str:
+    """Return the types of the GPUs among trackable resources, ``a100|h100``; "" where none is named."""
+    return "|".join(name.removeprefix("gres/gpu:") for name in parts if name.startswith("gres/gpu:"))
 
 
 def gpus_of_gres(text: str) -> int:

@@ -261,6 +261,7 @@ def _columns(
         "memory": facts.memory[rows],
         "array_limit": np.array(jobs.limits_of(ids), dtype=np.int64),
         "gpus": facts.gpus[rows],
+        "gpu_type": np.array([facts.gpu_types[row] for row in rows], dtype=object),
         "licenses": np.array([facts.licenses[row] for row in rows], dtype=object),
         "requires": np.array([facts.requires[row] for row in rows], dtype=object),
         "recorded_wait_time": np.where(start >= joins, start - joins, UNKNOWN),

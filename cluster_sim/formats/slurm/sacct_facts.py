@@ -30,6 +30,7 @@ class Facts(NamedTuple):
     nodes: np.ndarray
     memory: np.ndarray
     gpus: np.ndarray
+    gpu_types: list[str]
     licenses: list[str]
     requires: list[str]
     odd_constraints: int
@@ -76,11 +77,16 @@ def facts_of(cells: Cells, jobs: FoldedJobs, cores: str, limit_is_run: bool) -> 
     over = np.array([one not in NOT_OVER for one in state])
     run = np.where(over, run, np.where(np.isfinite(limit) & limit_is_run, limit, math.nan))
     requires = cells.understood("constraints", rows, _requires)
-    gpus = np.array(
-        [values.gpus_of_tres(each) or values.gpus_of_tres(got) for each, got in zip(req_tres, alloc_tres, strict=True)]
-    )
+    # Types go with the column that the number is from: what a job got says no type that it did not ask for.
+    of_tres = [each if values.gpus_of_tres(each) else got for each, got in zip(req_tres, alloc_tres, strict=True)]
+    gpus, gpu_types = np.array([*map(values.gpus_of_tres, of_tres)]), [*map(values.gpu_types_of_tres, of_tres)]
     for name in ("allocgres", "reqgres"):
-        listed = np.array(cells.understood(name, rows, values.gpus_of_gres)) * np.maximum(held_nodes, 1)
+        by_type = cells.understood(name, rows, values.gpus_by_type)
+        listed = np.array([sum(each.values()) for each in by_type]) * np.maximum(held_nodes, 1)
+        gpu_types = [
+            "|".join(filter(None, own)) if not n else said
+            for own, said, n in zip(by_type, gpu_types, gpus, strict=True)
+        ]
         gpus = np.where(gpus > 0, gpus, listed)
     other_tres = [name for each in req_tres for name in each if name not in (*TRES_READ, "billing")]
     stated = cells.texts("licenses", rows)
@@ -89,6 +95,7 @@ def facts_of(cells: Cells, jobs: FoldedJobs, cores: str, limit_is_run: bool) -> 
         state, run, limit, asked, used, wanted, nodes,
         _memory(cells, rows, np.maximum(wanted, 1), np.maximum(np.maximum(held_nodes, asked_nodes), 1)),
         gpus.astype(float),
+        gpu_types,
         [own if own.lower() not in ("", "none", "(null)") else found for own, found in zip(stated, licences, strict=True)],
         [tags or "" for tags in requires],
         sum(tags is None for tags in requires),
