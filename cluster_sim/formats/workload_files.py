@@ -10,6 +10,7 @@
 | any, ``.csv``, ``.parquet`` | sacct's output, told by its header | ``sacct`` |
 | any, ``.csv`` | a run that Likwid measured, told by its first line | ``likwid`` |
 | ``.csv`` | openb's list of pods, told by its header | ``gpu.openb`` |
+| any, ``.csv``, ``.parquet``, ``.json`` | published logs of GPU clusters, told by their columns | ``gpu.gpu_logs`` |
 | ``.json`` | what ``sacct --json`` prints, told by its jobs' ``time`` | ``sacct`` |
 
 Logs of other programs that are not read are refused by name, told by their shape.
@@ -31,7 +32,7 @@ from cluster_sim.errors import FormatError, ModelWarning, SpecError, warn_user
 from cluster_sim.files import reading as files
 from cluster_sim.files.documents import parse_json
 from cluster_sim.formats import batsim_workload, elastisim_workload, irmasim_workload, likwid, swf, tables
-from cluster_sim.formats.gpu import openb
+from cluster_sim.formats.gpu import gpu_logs, openb
 from cluster_sim.formats.slurm import sacct, sacct_table
 from cluster_sim.formats.slurm.sacct_json import is_sacct_json
 from cluster_sim.registry import misspelt
@@ -114,6 +115,8 @@ def _reader_of(path: str) -> Callable[..., Workload]:
         return likwid.read
     if openb.is_pods(beginning):
         return openb.read
+    if gpu_logs.is_gpu_log(path, _beginning(path)):
+        return gpu_logs.read
     if suffix not in WORKLOAD_READERS:
         start = _beginning(path)
         line = start.partition(b"\n")[0]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 from collections import defaultdict
 from pathlib import Path
@@ -30,23 +29,6 @@ LISTS = ("fifo", "fjf")
 """Policies that suspend nobody, of which pending times were not compared."""
 
 
-def workload(path: Path) -> Workload:
-    """The jobs, which ask for a core beside each GPU and know how long they run."""
-    with path.open() as file:
-        rows = [*csv.DictReader(file)]
-    gpus, durations = ([int(row[name]) for row in rows] for name in ("num_gpu", "duration"))
-    return Workload(
-        {
-            "job_id": [row["job_id"] for row in rows],
-            "submit_time": [int(row["submit_time"]) for row in rows],
-            "requested_cores": gpus,
-            "gpus": gpus,
-            "recorded_run_time": durations,
-            "requested_time": durations,
-        }
-    )
-
-
 def played(jobs: Workload, policy: str, gpus: int, limits: list[int]) -> list[list[Any]]:
     """Per job: id, first start, end, time that it waited, times that it was suspended, that it began or went on, promotions."""
     platform = Platform.read(f"homogeneous:nodes=1,cores={gpus},gpus={gpus}")
@@ -68,7 +50,7 @@ def played(jobs: Workload, policy: str, gpus: int, limits: list[int]) -> list[li
 def test_every_job_of_every_run(shared: Path) -> None:
     """51 runs of 60 jobs on 8, 12 and 16 GPUs: first start, end, wait, suspensions and promotions."""
     folder = shared / "cases" / "gpu-tiresias"
-    jobs, cases = workload(folder / "60_job.csv"), json.loads((folder / "expected.json").read_text())["cases"]
+    jobs, cases = Workload.read(str(folder / "60_job.csv")), json.loads((folder / "expected.json").read_text())["cases"]
     assert len(cases) == 51
     wrong = []
     for case in cases:
@@ -82,7 +64,7 @@ def test_every_job_of_every_run(shared: Path) -> None:
 @pytest.mark.parametrize("policy", MEANS)
 def test_the_mean_time_to_completion(shared: Path, policy: str) -> None:
     """On 12 GPUs, from submission to end."""
-    jobs = workload(shared / "cases" / "gpu-tiresias" / "60_job.csv")
+    jobs = Workload.read(str(shared / "cases" / "gpu-tiresias" / "60_job.csv"))
     rows = played(jobs, policy, 12, [200, 900])
     submits = jobs.columns["submit_time"]
     mean = sum(end - submit for (_, _, end, *_), submit in zip(rows, submits, strict=True)) / len(rows)
