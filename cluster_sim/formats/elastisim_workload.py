@@ -124,7 +124,7 @@ class _Reader:
             "max_cores": 0 if kind == "rigid" else int(nodes[-1]),
             "requested_time": _number(job, "walltime", where, 0.0) or math.inf,
             "priority": _number(attributes, "priority", f"{where}.attributes", 0.0),
-            "gpus": gpus * base,
+            "gpus_per_task": gpus,  # a node is a core here
         }
         sized: dict[str, Any] = {
             name: evaluate(value, {}, f"{where}.arguments.{name}")

@@ -256,7 +256,7 @@ def test_gpus_and_phases_of_their_own_speedup(tmp_path: Path) -> None:
     application = {"phases": [{"tasks": [cpu(60, "all_ranks")]}, {"tasks": [cpu(10)]}]}
     with pytest.warns(ModelWarning, match="phases of their own speedup"):
         one = row(tmp_path, job("malleable", application, num_gpus_per_node_min=2))
-    assert (one.parts, one.operations, one.gpus) == ("30.0 10.0", 40.0, 4)
+    assert (one.parts, one.operations, one.gpus_per_task) == ("30.0 10.0", 40.0, 2)
     assert one.speedup == f"table:2=1.0,3={40 / 30!r},4={40 / 25!r}"
 
 

@@ -480,3 +480,39 @@ def test_recorded_runs(path: Path) -> None:
         assert partition.max_time_s == (math.inf if limit == "INFINITE" else int(limit) * 60)
     jobs = json.loads(path.with_name("expected.json").read_text())["jobs"]
     assert {node for job in jobs for node in job.get("nodes") or []} <= set(slurm.node_names)
+
+
+GRES = "NodeName=n[1-2] Name=gpu Type=a100 File=/dev/nvidia[0-3] Cores=0-7\nNodeName=n3 Name=gpu Type=h100 Count=2\n"
+
+
+def test_a_gres_conf_says_types(tmp_path: Path) -> None:
+    """Of GPUs that the slurm.conf counts; of n4 there is no line, and n5 has another number: they stay as they were."""
+    (tmp_path / "gres.conf").write_text(f"AutoDetect=off\n{GRES}NodeName=n5 Name=gpu Type=a100\nName=tmpdisk Count=1\n")
+    path = tmp_path / "slurm.conf"
+    lines = ["NodeName=n[1-2] CPUs=8 Gres=gpu:4", "NodeName=n[3-5] CPUs=8 Gres=gpu:2,bw:1", "PartitionName=p Nodes=ALL"]
+    path.write_text("\n".join(lines) + "\n")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        platform = Platform.read(str(path))
+    kinds = [platform.node_types[index].resources["gpu"] for index in platform.type_of_node]
+    assert [(kind.count, kind.type) for kind in kinds] == [(4, "a100"), (4, "a100"), (2, "h100"), (2, ""), (2, "")]
+    assert platform.slurm is not None
+    assert platform.slurm.gres[1:4] == ("gpu:a100:4", "gpu:h100:2,bw:1", "gpu:2,bw:1")
+
+
+@pytest.mark.parametrize(
+    ("text", "error"),
+    [
+        ("NodeName=n1 Name=gpu Tipe=a", "line 1, Tipe: expected"),
+        ("Name=gpu Type=a Count=3 File=/dev/g[0-1]", "line 1, Count: expected as many as File names, 2, found 3"),
+        ("Name=gpu Count=some", "line 1, Count: expected a whole number, found some"),
+    ],
+)
+def test_a_bad_gres_conf_is_one_line(tmp_path: Path, text: str, error: str) -> None:
+    """Its own file, line and key are named."""
+    (tmp_path / "gres.conf").write_text(f"{text}\n")
+    path = tmp_path / "slurm.conf"
+    path.write_text("NodeName=n1 CPUs=8 Gres=gpu:4\nPartitionName=p Nodes=ALL\n")
+    with pytest.raises(FormatError, match=r"gres\.conf") as told:
+        Platform.read(str(path))
+    assert error in str(told.value)

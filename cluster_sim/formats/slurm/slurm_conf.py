@@ -32,6 +32,7 @@ from cluster_sim.formats.slurm.conf_keys import (
     Switches,
 )
 from cluster_sim.formats.slurm.conf_lines import Line, lines_of
+from cluster_sim.formats.slurm.gres_conf import ALL, gpus_beside, typed
 from cluster_sim.formats.slurm.topology_conf import switches_beside
 from cluster_sim.platform.hardware import Cluster, NodeGroup, NodeType, ProcessorType, Resource, Resources
 from cluster_sim.platform.platform import Platform
@@ -106,6 +107,7 @@ class _Configuration:
     repeated: dict[str, None] = field(default_factory=dict)
     corrected: dict[str, list[str]] = field(default_factory=dict)
     types: dict[tuple[object, ...], NodeType] = field(default_factory=dict)
+    gpus: dict[str, dict[str, int]] = field(default_factory=dict)
 
 
 def read_slurm_conf(path: str) -> Platform:
@@ -123,7 +125,7 @@ def platform_of(lines: list[Line], path: str) -> Platform:
 
     See :func:`read_slurm_conf`.
     """
-    found = _Configuration()
+    found = _Configuration(gpus=gpus_beside(path))
     for line in lines:
         found.repeated |= dict.fromkeys(line.repeated)
         if line.key not in ("nodename", "partitionname", *_SEVERAL):
@@ -234,27 +236,38 @@ def _add_nodes(line: Line, found: _Configuration, switches: Switches) -> None:
     memory_mb = _value(line, values.whole, 1, "realmemory")  # 1 is what Slurm takes if nothing is said
     tags = frozenset(filter(None, re.split(r"[,\s]+", line.pairs.get("feature", line.pairs.get("features", "")))))
     gpus = _value(line, values.gpus_by_type, dict[str, int](), "gres")
-    # Which GPUs a job gets on a node of several types is not simulated, so that none are given.
-    units = [Resource(count, kind) for kind, count in gpus.items() if count]
-    resources = Resources({GPU: units[0]} if len(units) == 1 else {})
-    key = (cpus, sockets, memory_mb, tags, resources)
-    if key not in found.types:  # lines that say the same share a type
-        type_name = line.pairs["nodename"] if len(line.pairs["nodename"]) <= 60 else f"type {len(found.types) + 1}"
-        try:
-            processor = ProcessorType(f"{cpus // sockets} CPUs", cpus // sockets, CLOCK_GHZ, power=power_at(CLOCK_GHZ))
-            memory_gb = None if memory_mb <= 1 else memory_mb / 1024
-            found.types[key] = NodeType(type_name, (processor,) * sockets, memory_gb, tags=tags, resources=resources)
-        except InputError as error:
-            raise FormatError(f"{line.place}, {error.where}", error.expected, error.found) from None
     weight = _value(line, values.whole, 1, "weight")
     state = _value(line, _state, "UNKNOWN", "state")
+    kinds: dict[str, NodeType] = {}
     for name in names:
+        gres = typed(line.pairs.get("gres", ""), found.gpus.get(name) or found.gpus.get(ALL, {}), gpus)
+        if gres not in kinds:
+            # Which GPUs a job gets on a node of several types is not simulated, so that none are given.
+            units = [Resource(count, kind) for kind, count in values.gpus_by_type(gres).items() if count]
+            resources = Resources({GPU: units[0]} if len(units) == 1 else {})
+            key = (cpus, sockets, memory_mb, tags, resources)
+            if key not in found.types:  # nodes that are alike share a type
+                title = line.pairs["nodename"]
+                title = f"type {len(found.types) + 1}" if len(title) > 60 or kinds else title
+                found.types[key] = _node_type(line, title, cpus, sockets, memory_mb, tags, resources)
+            kinds[gres] = found.types[key]
         if name in found.nodes:
             raise FormatError(f"{line.place}, NodeName", "every node once", f"{name} twice")
-        found.nodes[name] = _Node(name, found.types[key], threads, weight, line.pairs.get("gres", ""), state)
+        found.nodes[name] = _Node(name, kinds[gres], threads, weight, gres, state)
     if len(found.nodes) > values.MAX_NODES_IN_LIST:
         raise FormatError(f"{line.place}, NodeName", f"at most {values.MAX_NODES_IN_LIST:,} nodes", len(found.nodes))
     _note_keys(line, _OF_NODES, NODES_NOT_SIMULATED, found, switches)
+
+
+def _node_type(
+    line: Line, name: str, cpus: int, sockets: int, memory_mb: int, tags: frozenset[str], resources: Resources
+) -> NodeType:
+    try:
+        processor = ProcessorType(f"{cpus // sockets} CPUs", cpus // sockets, CLOCK_GHZ, power=power_at(CLOCK_GHZ))
+        memory_gb = None if memory_mb <= 1 else memory_mb / 1024
+        return NodeType(name, (processor,) * sockets, memory_gb, tags=tags, resources=resources)
+    except InputError as error:
+        raise FormatError(f"{line.place}, {error.where}", error.expected, error.found) from None
 
 
 def _sharing(text: str) -> str:
