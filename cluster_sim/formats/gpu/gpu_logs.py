@@ -37,7 +37,7 @@ _OUTCOMES = {"PASS": 1, "KILLED": 5, **STATUS}
 _NOTHING = ("", "none", "nan", "nat", "null", "unlimited", "infinite", "inf")
 
 
-class Log(NamedTuple):
+class GpuLog(NamedTuple):
     """Columns of a published log: the job schema's field, and what each is a number of; texts as they are."""
 
     name: str
@@ -55,7 +55,7 @@ class Log(NamedTuple):
 _PM100_TEXTS = {"job_id": "job_id", "user_id": "user", "group_id": "group", "partition": "partition", "qos": "qos"}
 
 
-def _pm100(cores: str) -> Log:
+def _pm100(cores: str) -> GpuLog:
     numbers = {
         "submit_time": ("submit_time", CLOCK),
         "run_time": ("recorded_run_time", SECONDS),
@@ -64,10 +64,10 @@ def _pm100(cores: str) -> Log:
         "num_nodes_req": ("nodes", COUNT),
         "num_gpus_req": ("gpus", COUNT),
     }
-    return Log("PM100", numbers, _PM100_TEXTS, "start_time", "job_state")
+    return GpuLog("PM100", numbers, _PM100_TEXTS, "start_time", "job_state")
 
 
-TIRESIAS = Log(
+TIRESIAS = GpuLog(
     "Tiresias",
     {
         "submit_time": ("submit_time", SECONDS),
@@ -76,7 +76,7 @@ TIRESIAS = Log(
     },
     {"job_id": "job_id", "model_name": "profile"},
 )
-PHILLY = Log(
+PHILLY = GpuLog(
     "Philly",
     {
         "submitted_time": ("submit_time", CLOCK),
@@ -89,7 +89,7 @@ PHILLY = Log(
     "status",
 )
 LOGS = (
-    Log(
+    GpuLog(
         "Helios",
         {
             "submit_time": ("submit_time", CLOCK),
@@ -102,7 +102,7 @@ LOGS = (
         "start_time",
         "state",
     ),
-    Log(
+    GpuLog(
         "Eagle",
         {
             "submit_time": ("submit_time", CLOCK),
@@ -122,7 +122,7 @@ LOGS = (
 )
 
 
-def log_of(columns: Iterable[str]) -> Log | None:
+def log_of(columns: Iterable[str]) -> GpuLog | None:
     """Return the log that has these columns; None: they are none's."""
     there = set(columns)
     return next((log for log in LOGS if log.numbers.keys() | {"job_id"} <= there), None)
@@ -206,7 +206,7 @@ def read(path: str) -> Workload:
     return Workload(chosen, name=name, locate=lambda row: place(int(rows[row])))
 
 
-def _table(path: str) -> tuple[Log, pd.DataFrame, list[str], str]:
+def _table(path: str) -> tuple[GpuLog, pd.DataFrame, list[str], str]:
     """Return which log a file is, the columns that are read as texts, the names of the others, and what a row is called."""
     content = read_bytes(path).lstrip(b"\xef\xbb\xbf \t\r\n")
     if content.startswith(b"["):
@@ -231,7 +231,7 @@ def _parquet_columns(content: bytes) -> list[str]:
     return [str(name) for name in pyarrow.parquet.read_schema(io.BytesIO(content)).names]
 
 
-def _log(path: str, names: Iterable[str]) -> Log:
+def _log(path: str, names: Iterable[str]) -> GpuLog:
     log = log_of(names)
     if log is None:
         raise FormatError(path, f"the columns of a log of {', '.join(log.name for log in LOGS)}", ", ".join(names))
