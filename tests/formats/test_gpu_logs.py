@@ -70,7 +70,7 @@ def test_helios(tmp_path: Path) -> None:
     found = jobs[["job_id", "submit_time", "recorded_run_time", "requested_cores", "nodes", "gpus"]].values.tolist()
     assert found == [["7", 0.0, 3600.0, 64, 2, 8], ["8", 60.0, 10.0, 4, 0, 0]]
     assert jobs[["recorded_wait_time", "status", "partition"]].values.tolist() == [[30.0, 1, "v1"], [0.0, 5, "v1"]]
-    assert "1 of 3 jobs left out: 1 without a run time; assumed: their run time where jobs name no limit" in told
+    assert "log of Helios: 1 of 3 jobs left out: 1 without a run time; not read: queue" in told
 
 
 def test_eagle(tmp_path: Path) -> None:
@@ -97,7 +97,7 @@ def test_philly(tmp_path: Path, name: str) -> None:
     jobs, told = read(tmp_path / name, json.dumps(PHILLY))
     columns = ["job_id", "recorded_run_time", "requested_cores", "gpus", "nodes", "recorded_wait_time", "status"]
     assert jobs[columns].values.tolist() == [["app_1", 70.0, 3, 3, 2, 10.0, 1]]
-    assert "1 of 2 jobs left out: 1 without a run time; assumed: a core beside each GPU" in told
+    assert "log of Philly: assumed: a core beside each GPU; 1 of 2 jobs left out: 1 without a run time" in told
 
 
 def test_tiresias(tmp_path: Path) -> None:
@@ -120,6 +120,7 @@ def test_tiresias(tmp_path: Path) -> None:
         (HELIOS.replace(",8,64", ",1.5,64"), "line 2, gpu_num: expected a whole number, 0 or more, found 1.5"),
         (HELIOS.replace("u1,v1,8", "u1,v1,-8"), "line 2, gpu_num: expected a whole number, 0 or more, found -8"),
         (HELIOS.replace("2020-06-09 18:42:01,2", "yesterday,2"), "line 3, submit_time: expected a date and time"),
+        (HELIOS + "1,2,3,4,5,6,7,8,9,10,11,12,13,14\n", "expected a table of jobs, found Error tokenizing"),
         (HELIOS.split("\n")[0] + "\n", "expected at least one job that can be simulated, found 0 jobs"),
         (json.dumps([{"jobid": 1, "attempts": []}]), "job 1: expected a job as in Philly's cluster_job_log"),
         (json.dumps([PHILLY[0] | {"attempts": 3}]), "job 1: expected a job as in Philly's cluster_job_log"),

@@ -155,10 +155,10 @@ def read(path: str) -> Workload:
         return f"{path} {what} {row + (2 if what == 'line' else 1):,}"
 
     columns = {field: _numbers(table[name], kind, place) for name, (field, kind) in log.numbers.items()}
-    run, assumed = columns["recorded_run_time"], ""
+    run, parts = columns["recorded_run_time"], []
     if "requested_cores" not in columns:
         columns["requested_cores"] = np.maximum(np.nan_to_num(columns["gpus"]), 1)
-        assumed = "a core beside each GPU"
+        parts.append("assumed: a core beside each GPU")
     kept = np.ones(len(table), bool)
     left_out = []
     for name, missing in {
@@ -174,8 +174,6 @@ def read(path: str) -> Workload:
     limit = columns.get("requested_time", np.full(len(table), math.nan))
     cores = columns["requested_cores"]
     columns["requested_time"] = np.where(limit > 0, limit, run)
-    if not (limit > 0)[kept].all():
-        assumed += f"{', ' if assumed else ''}their run time where jobs name no limit"
     columns["gpus"] = np.nan_to_num(columns["gpus"])
     nodes = np.nan_to_num(columns.get("nodes", np.zeros(len(table))))
     columns["nodes"] = np.where(
@@ -193,10 +191,9 @@ def read(path: str) -> Workload:
     for name, field in log.texts.items():
         if name in table:
             chosen[field] = table[name].to_numpy(dtype=object)[kept]
-    parts = [f"{len(table) - int(kept.sum()):,} of {len(table):,} jobs left out: {', '.join(left_out)}"] * bool(
+    parts += [f"{len(table) - int(kept.sum()):,} of {len(table):,} jobs left out: {', '.join(left_out)}"] * bool(
         left_out
     )
-    parts += [f"assumed: {assumed}"] * bool(assumed)
     parts += [f"not read: {', '.join(unread)}"] * bool(unread)
     if parts:
         warn_user(ModelWarning(f"{path}, log of {log.name}: {'; '.join(parts)}"))
@@ -219,7 +216,7 @@ def _table(path: str) -> tuple[GpuLog, pd.DataFrame, list[str], str]:
             return log, frame.astype(str), sorted({*names} - log.columns), "row"
         frame = pd.read_csv(io.StringIO(read_text(path)), dtype=str, keep_default_na=False, skipinitialspace=True)
     except (ValueError, pd.errors.ParserError) as error:
-        raise FormatError(path, "a table of jobs", str(error)) from None
+        raise FormatError(path, "a table of jobs", str(error).strip()) from None
     frame.columns = pd.Index([str(name).strip() for name in frame.columns])
     log = _log(path, frame.columns)
     return log, frame, sorted({*map(str, frame.columns)} - log.columns), "line"
