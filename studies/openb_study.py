@@ -88,8 +88,8 @@ def place_all(arrivals: Arrivals, policy: str) -> Placed:
     """Place the tasks one after the other."""
     view = View.by_hand(arrivals.platform, arrivals.jobs)
     order = node_orders.make(ORDER_OF[policy])
-    if policy == "FGD":
-        order = FragmentationGradientDescent(arrivals.typical)
+    if isinstance(order, FragmentationGradientDescent):
+        order.typical_of = arrivals.typical
     placed, arrived, allocated = Placed([], [], [], []), 0, 0
     for job, fragmented in zip(view.pending, _fragmentation(view, arrivals), strict=False):
         # What the last arrival has left.

@@ -34,12 +34,15 @@ machines: Registry[Platform] = Registry("machine", "cluster_sim.platform.library
 
 
 MachineSize = Annotated[int, Ge(0), Unit("nodes"), Doc("nodes of the machine; 0: as many as it has")]
+WithGpus = Annotated[bool, Doc("with the GPUs of its nodes, which are left out otherwise")]
 
 
 @platforms.register("machine")
-def machine(name: Annotated[str, Doc("name of a machine of the library")], nodes: MachineSize = 0) -> Platform:
-    """A machine of the library: NAME[,nodes=N]; ``cluster-sim list platforms`` names them."""
-    return machines.factory(name)(nodes)
+def machine(
+    name: Annotated[str, Doc("name of a machine of the library")], nodes: MachineSize = 0, gpus: WithGpus = False
+) -> Platform:
+    """A machine of the library: NAME[,nodes=N][,gpus=yes]; ``cluster-sim list platforms`` names them."""
+    return machines.factory(name)(nodes, gpus) if gpus else machines.factory(name)(nodes)
 
 
 def source_of(name: str) -> str:
@@ -68,8 +71,11 @@ def server_fit(watts: tuple[float, ...]) -> tuple[float, float, float, float]:
 
 
 def _register(entry: Entry) -> None:
-    def build(nodes: MachineSize = 0) -> Platform:
+    def build(nodes: MachineSize = 0, gpus: WithGpus = False) -> Platform:
         where = f"machine '{entry.name}'"
+        if gpus and not (isinstance(entry, MachineEntry) and entry.nodes.gpus):
+            having = [one.name for one in MACHINES if isinstance(one, MachineEntry) and one.nodes.gpus]
+            raise SpecError(f"{where}, gpus", f"one of the machines with GPUs, {', '.join(having)}", entry.name)
         if isinstance(entry, MixedEntry):
             groups = entry.groups
             if nodes:
@@ -96,7 +102,9 @@ def _register(entry: Entry) -> None:
             },
             contention={"bandwidth": node.bandwidth} if node.bandwidth else {},
         )
-        kind = NodeType(entry.name, (processor,) * node.sockets, node.memory_gb, node.transitions)
+        resources = {"gpu": node.gpus} if gpus and node.gpus else {}
+        sockets = (processor,) * node.sockets
+        kind = NodeType(entry.name, sockets, node.memory_gb, node.transitions, resources=resources)
         contention = "roofline" if node.bandwidth else "none"
         return Platform((Cluster(entry.name, (NodeGroup(kind, nodes or node.count),)),), entry.name, contention)
 

@@ -1,16 +1,16 @@
 """The machines of the library: what they are made of, what they draw, and who says so.
 
 Watts are of whole nodes. What a source gives per CPU is added up here, with the memory, network cards and disks that
-draw the same whatever runs; idle GPUs are left out, because nothing here models their work. Between idle and full load
-the ``linear`` model interpolates by busy cores. Memory bandwidths are the vendors' peak figures per socket, for the
+draw the same whatever runs. GPUs stand apart: a machine has them if it is asked for with its GPUs. Between idle and full
+load the ``linear`` model interpolates by busy cores. Memory bandwidths are the vendors' peak figures per socket, for the
 ``roofline`` contention model.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from cluster_sim.platform.hardware import PowerTransitions
+from cluster_sim.platform.hardware import PowerTransitions, Resource
 
 _NEVER_SWITCHED = PowerTransitions()
 
@@ -30,6 +30,7 @@ class NodeEntry:
     full_w: float
     bandwidth: float = 0.0
     transitions: PowerTransitions = _NEVER_SWITCHED
+    gpus: Resource | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +78,11 @@ GRID5000_SOURCE = (
     "CPU, clock and memory: Grid'5000 reference repository; watts and transitions, per node: Poquet 2017 (Taurus), "
     "used for this cluster by Casagrande et al. 2022 (DeepShutdown); 8 flops a cycle: AVX"
 )
-RAPS_SOURCE = "watts per CPU, memory, network card and disk: ExaDigiT RAPS, its configuration of this system"
+RAPS_SOURCE = "watts per CPU, GPU, memory, network card and disk: ExaDigiT RAPS, its configuration of this system"
+_MI250X, _V100 = Resource(4, "mi250x", 128.0, 88.0, 560.0), Resource(4, "v100", 16.0, 75.0, 300.0)
+_SIX_V100 = replace(_V100, count=6)
+_MI250X_HALVES = Resource(8, "mi250x-gcd", 64.0, 44.0, 238.0)
+"""GPUs of a node, with watts from the same configurations; memory from the vendors."""
 
 
 def _grid5000(
@@ -128,12 +133,12 @@ MACHINES: tuple[MachineEntry | MixedEntry | ServerEntry, ...] = (
     _grid5000("econome", 22, 8, 2.2, 64.0, 51_200.0, "Xeon E5-2660"),
     MachineEntry(
         "frontier", "Frontier (ORNL), CPU part: EPYC 7A53",
-        NodeEntry(9_472, 1, 64, 2.0, 16.0, 512.0, *_raps(1, 90, 280, 74.26, 4, 20, 30), 204_800.0),
+        NodeEntry(9_472, 1, 64, 2.0, 16.0, 512.0, *_raps(1, 90, 280, 74.26, 4, 20, 30), 204_800.0, gpus=_MI250X),
         f"nodes and {RAPS_SOURCE}; its cpu_peak_flops is 64 × 2.0 GHz × 16",
     ),
     MachineEntry(
         "summit", "Summit (ORNL), CPU part: 2 × POWER9",
-        NodeEntry(4_608, 2, 22, 3.07, 8.0, 512.0, *_raps(2, 47.25, 300, 74.26, 2, 21, 45), 170_000.0),
+        NodeEntry(4_608, 2, 22, 3.07, 8.0, 512.0, *_raps(2, 47.25, 300, 74.26, 2, 21, 45), 170_000.0, gpus=_SIX_V100),
         f"{RAPS_SOURCE}; nodes, cores and clock: TOP500 (the configuration's cpu_peak_flops fits no clock of this CPU)",
     ),
     MachineEntry(
@@ -148,12 +153,12 @@ MACHINES: tuple[MachineEntry | MixedEntry | ServerEntry, ...] = (
     ),
     MachineEntry(
         "lumi-g", "LUMI-G (CSC), CPU part: EPYC 7A53",
-        NodeEntry(2_978, 1, 64, 2.0, 16.0, 512.0, *_raps(1, 90, 280, 74.26, 4, 20, 30), 204_800.0),
+        NodeEntry(2_978, 1, 64, 2.0, 16.0, 512.0, *_raps(1, 90, 280, 74.26, 4, 20, 30), 204_800.0, gpus=_MI250X),
         f"{RAPS_SOURCE} (with 3,840 nodes; LUMI's documentation: 2,978); its cpu_peak_flops is 64 × 2.0 GHz × 16",
     ),
     MachineEntry(
         "marconi100", "Marconi100 (CINECA), CPU part: 2 × POWER9",
-        NodeEntry(980, 2, 16, 3.1, 8.0, 256.0, *_raps(2, 47.25, 252, 74.26, 2, 21, 45), 170_000.0),
+        NodeEntry(980, 2, 16, 3.1, 8.0, 256.0, *_raps(2, 47.25, 252, 74.26, 2, 21, 45), 170_000.0, gpus=_V100),
         f"nodes and {RAPS_SOURCE}; its cpu_peak_flops is 16 × 3.1 GHz × 8",
     ),
     MachineEntry(
@@ -163,7 +168,7 @@ MACHINES: tuple[MachineEntry | MixedEntry | ServerEntry, ...] = (
     ),
     MachineEntry(
         "adastra", "Adastra (CINES), MI250 partition, CPU part: EPYC 7A53",
-        NodeEntry(356, 1, 64, 2.0, 16.0, 256.0, *_raps(1, 90, 280, 37.13, 4, 20, 0), 204_800.0),
+        NodeEntry(356, 1, 64, 2.0, 16.0, 256.0, *_raps(1, 90, 280, 37.13, 4, 20, 0), 204_800.0, gpus=_MI250X_HALVES),
         f"nodes and {RAPS_SOURCE}; its cpu_peak_flops is 64 × 2.0 GHz × 16",
     ),
     MachineEntry(

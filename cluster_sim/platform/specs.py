@@ -106,7 +106,7 @@ platforms.register_later(
     "machine",
     "cluster_sim.platform.library",
     "machine",
-    "A machine of the library: NAME[,nodes=N]; ``cluster-sim list platforms`` names them.",
+    "A machine of the library: NAME[,nodes=N][,gpus=yes]; ``cluster-sim list platforms`` names them.",
 )
 
 

@@ -7,7 +7,7 @@ widest node of the platform and by the node with most GPUs.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from cluster_sim.machine.running import Running
     from cluster_sim.run.view import View
     from cluster_sim.workload.jobs import Job
+    from cluster_sim.workload.workload import Workload
 
     Floats = npt.NDArray[np.float64]
 
@@ -145,14 +146,14 @@ def _kind(asked: OnOneNode) -> int:
 class FragmentationGradientDescent:
     """Least growth of fragmentation (FGD of Weng et al. 2023): what typical jobs could no longer use of the free GPUs.
 
-    A job that shares a GPU takes the one of the node with which it grows least. Typical are the most frequent requests of
-    ``workload``, by default the run's own, see :mod:`cluster_sim.machine.units.fragmentation`.
+    A job that shares a GPU takes the one of the node with which it grows least. Typical are the most frequent requests of a
+    workload, see :mod:`cluster_sim.machine.units.fragmentation`.
     """
 
     spec = "fgd"
+    typical_of: Workload | None = None  #: Whose most frequent requests are typical; None: those of the run.
 
-    def __init__(self, workload: Any = None):
-        self._workload = workload
+    def __init__(self) -> None:
         self._view: View | None = None
 
     def __call__(self, view: View, job: Job) -> NodeRanks:
@@ -175,7 +176,7 @@ class FragmentationGradientDescent:
         return NodeRanks.of(-scores, gpus)
 
     def _begin(self, view: View, job: Job) -> None:
-        columns = job.all_requests if self._workload is None else self._workload.columns
+        columns = job.all_requests if self.typical_of is None else self.typical_of.columns
         platform = view.platform
         self._view, self._typical = view, TypicalJobs(columns)
         kinds = [kind.resources[GPU].type if GPU in kind.resources else "" for kind in platform.node_types]

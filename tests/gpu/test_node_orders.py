@@ -85,7 +85,9 @@ def test_fgd_keeps_whole_gpus_for_those_who_need_them() -> None:
     """Where jobs want whole GPUs, a share goes on the GPU that is broken already."""
     view, waiting = view_with((2, job(1, 1, 0.5)), (0, job(1, 4)), waiting=job(1, 1, 0.25))
     usual = Workload([{"submit_time": 0.0, "recorded_run_time": 9.0} | job(1, 1)])
-    placement = view.place(waiting, FragmentationGradientDescent(usual)(view, waiting))
+    order = FragmentationGradientDescent()
+    order.typical_of = usual
+    placement = view.place(waiting, order(view, waiting))
     assert placement is not None
     assert placement.nodes == [2]
     assert [hold.which for hold in placement.units or ()] == [(0,)]

@@ -167,3 +167,13 @@ def test_numbers_of_nodes() -> None:
             Platform.read(spec)
     with pytest.raises(SpecError, match="taurus"):
         source_of("nowhere")
+
+
+def test_machines_with_their_gpus() -> None:
+    """GPUs are there if they are asked for; a machine of which none are documented says which others have some."""
+    platform = Platform.read("machine:summit,nodes=2,gpus=yes")
+    assert platform.units_of("gpu").tolist() == [6, 6]
+    assert platform.node_types[0].idle_resource_w == 6 * 75.0
+    assert not Platform.read("machine:summit").resource_names
+    with pytest.raises(SpecError, match="machine 'taurus', gpus: expected one of the machines with GPUs, frontier, "):
+        Platform.read("machine:taurus,gpus=yes")
