@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from cluster_sim.run.view import View
 from cluster_sim.workload.jobs import Job
+from cluster_sim.workload.resource_request import RESOURCE_COLUMNS
 
 
 class JobRequest(NamedTuple):
@@ -96,6 +97,9 @@ class JobRequests:
             if not self._plain:
                 shape = job.nodes, job.ntasks_per_node, job.switches, job.switch_wait if job.switches else 0.0
                 wishes = wishes, shape, job.requires, job.exclusive, job.reservation
+                counted = tuple(getattr(job, name) for name in RESOURCE_COLUMNS)
+                # Of nodes on which jobs share GPUs, no two are alike: it matters which GPUs these are.
+                wishes = wishes, counted, job.index if job.gpu_share < 1.0 else None
             key = figures, wishes
             request = self._by_key.get(key)
             if request is None:
