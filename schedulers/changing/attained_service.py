@@ -32,7 +32,8 @@ class LeastAttainedService(TimeSharing):
     The queues are gone through in order, and in each those that run go before those that wait; jobs that do not fit are
     skipped, and who runs and is left nothing is suspended. Attained is the time that a job ran, or that time for
     each of its GPUs or cores. With ``promote``, a job that waits in a later queue goes to the end of the first one when,
-    since it first ran, it has waited that many times as long as it ran; then it begins with nothing attained.
+    since it first ran, it has waited that many times as long as it ran; then it begins with nothing attained. If jobs reach
+    limits within the ``restart_time`` that moving to other nodes costs them, they may never get on.
     """
 
     @checked

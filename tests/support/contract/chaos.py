@@ -36,7 +36,7 @@ OTHERS = (
         "preemptive-list",
         "preemptive-list:gpu-time",
         "las:1/3,promote=1",
-        "las:0.5/2/3.5,service=core-time,promote=0.5",
+        "las:2/6/7,service=gpu-time,promote=2",  # limits above restart times, else nobody gets on
         "moldable:memory=yes",
         "moldable:width=earliest",
     ),
