@@ -243,7 +243,6 @@ def test_more_and_fewer_nodes(lines: list[Line], tmp_path: Path) -> None:
         ("SchedulerParameters=bf_intervall=5", "bf_interval"),
         ("PriorityWeightAge", "expected KEY=VALUE"),
         ("PriorityWeightAge:x=5", "a key with a list of options before the colon"),
-        ("TopologyPlugin=topology/tree", "all nodes are equally near"),
         ("PartitionName=bach:MaxTime=5", "batch"),
         ("PartitionName=batch:MaxTmie=5", "MaxTime"),
         ("NodeName=node[09]:Weight=5", "found node09"),

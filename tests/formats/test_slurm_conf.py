@@ -281,11 +281,11 @@ def test_what_is_not_simulated_is_told_in_a_line(tmp_path: Path) -> None:
         "PartitionName=p Nodes=n1", "PartitionName=q Nodes=n2",
     )  # fmt: skip
     assert warned(path) == (
-        f"{path}: CoreSpecCount: CPUs set aside for the system run jobs; TopologyPlugin: all nodes are equally near; "
+        f"{path}: CoreSpecCount: CPUs set aside for the system run jobs; "
         "Prolog: takes no time; not known: Colour, NonsenseKey\n"
         f"{path}: nodes, limits, tiers and states of partitions: only the scheduler slurm:conf=FILE follows them; "
         "PriorityWeightAge, PriorityType: only the scheduler slurm:conf=FILE and the order multifactor follow them; "
-        "SchedulerType: only the scheduler slurm:conf=FILE follows them"
+        "TopologyPlugin, SchedulerType: only the scheduler slurm:conf=FILE follows them"
     )
     assert warned(conf(tmp_path, "NodeName=n1 CPUs=4", "PartitionName=p Nodes=ALL MaxTime=INFINITE State=UP")) == ""
 
