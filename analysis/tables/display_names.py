@@ -74,10 +74,14 @@ JOB_ORDERS = {
     "wfp": "order WFP3",
 }
 NODE_ORDERS = {
+    "best-fit": "least cores and GPUs left",
+    "clustering": "jobs with as many GPUs",
     "current_gflops": "highest rate now",
     "current_watts": "least power now",
     "first": "as the platform lists them",
+    "dot-product": "least of what is asked for free",
     "fewest-switches": "few switches",
+    "fgd": "least fragmentation of GPUs",
     "free_mem_bw": "most free memory bandwidth",
     "group-packing": "few groups of switches",
     "high_cores": "most free cores",
@@ -89,6 +93,7 @@ NODE_ORDERS = {
     "low_power": "least power",
     "most_used_mem": "most memory in use",
     "one-switch-or-all": "one switch or all",
+    "packing": "GPUs in use first",
     "random": "at random",
     "total_mem": "most memory",
 }

@@ -13,7 +13,7 @@ from cluster_sim.errors import InputError, counted
 from cluster_sim.machine.eligibility import Eligibility
 from cluster_sim.machine.memory import NodeMemory
 from cluster_sim.machine.placement import Placement, Span, is_possible, shape
-from cluster_sim.machine.units.counted_resources import CountedResources
+from cluster_sim.machine.units.counted_resources import NOTHING_COUNTED, CountedResources
 from cluster_sim.machine.units.node_ranks import NodeRanks
 from cluster_sim.platform.node_choice import leaf_sets
 
@@ -58,7 +58,7 @@ class Pool:
         self.memory = memory
         self.shapes = True  #: True if any job of the workload fixes nodes or tasks per node.
         self.eligibility = eligibility  #: Which nodes jobs may use.
-        self.resources = CountedResources(platform)  #: GPUs and other units, and licences.
+        self.resources: CountedResources = NOTHING_COUNTED  #: GPUs and other units, and licences.
 
     def why_impossible(
         self, job: Job, memory: bool = False, resources: bool = True, spreads_tasks: bool = False

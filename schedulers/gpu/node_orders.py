@@ -191,7 +191,9 @@ class FragmentationGradientDescent:
     def _follow(self, view: View) -> None:
         """Find the nodes on which other cores or GPUs are free than when this was last asked."""
         cores = view.free_cores
-        left = np.rint(view.machine.unit_shares(GPU) * WHOLE).astype(np.int64)
+        left = np.zeros_like(self._left)
+        shares = view.machine.unit_shares(GPU)  # of a machine without GPUs it has no columns
+        left[:, : shares.shape[1]] = np.rint(shares * WHOLE)
         fresh = np.flatnonzero((cores != self._cores) | (left != self._left).any(axis=1))
         if len(fresh):
             self._now += 1

@@ -43,15 +43,15 @@ def agree(
     """Return the sentences of a comparison: stdout begins with them, and the page and the document of --json have them.
 
     ``compared`` makes the same comparison in Python, of what the command has left. On the page the runs are ``called`` as
-    people do, but for what differs in the inputs; or it has the sentences of the comparison ``for_people``.
+    people do; or it has the sentences of the comparison ``for_people``.
     """
     ended = command(*words, *report)
     assert ended.exit_code == 0, ended.output
     comparison = compared()
     sentences = list(comparison.sentences)
     assert ended.stdout.splitlines()[: len(sentences)] == sentences
-    in_words = [re.sub(r"\w+", lambda word: called.get(word[0], word[0]), each) for each in sentences[1:]]
-    expected = [sentences[0], *in_words] if for_people is None else list(for_people().sentences)
+    in_words = [re.sub(r"\w+", lambda word: called.get(word[0], word[0]), each) for each in sentences]
+    expected = in_words if for_people is None else list(for_people().sentences)
     assert of_page(Path(page)) == expected
     document = json.loads(command(*words, "--json").stdout)["comparison"]
     assert document == json.loads(json.dumps(comparison.to_dict(), allow_nan=True).replace("NaN", "null"))

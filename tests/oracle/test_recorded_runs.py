@@ -25,6 +25,8 @@ QUICK = 12  #: Of so many cases one is tried in the ordinary tests,
 SLOW = 6  #: of so many of the others in the slow ones,
 PARTS = 4  #: which are so many tests, for several processes.
 OF_SETS = {"in-a-row", "fewest-switches", "one-switch-or-all", "group-packing"}
+OF_GPUS = {"best-fit", "clustering", "dot-product", "fgd", "packing"}
+GPU_QUEUES = {"las", "preemptive-list"}
 NEEDS_A_FILE = {"learned", "slurm", "multifactor"}  #: An agent, a slurm.conf: checked where these are.
 
 
@@ -68,15 +70,18 @@ def test_every_case_is_recorded_once_by_its_own_name() -> None:
 def test_everything_registered_is_run() -> None:
     """Every scheduler, power policy and order is in some case; only what needs a trained agent or a slurm.conf is not.
 
-    Nor are node orders that choose sets of nodes, held against Slurm in ``tests/conformance/test_node_choice.py``. Nor is
+    Nor are what ``tests/conformance`` holds against others: node orders that choose sets of nodes (``test_node_choice.py``),
+    those for GPUs (``test_openb.py``), and GPU queues (``test_tiresias.py``). Nor is
     ``powers``, to which ``saf`` and ``sjf`` belong, nor ``search``: ``tests/optimum`` holds it against the optimum.
     """
     cases = [case for case in core_cases() if isinstance(case, Case)]
-    assert {case.scheduler.partition(":")[0] for case in cases} == {*schedulers} - NEEDS_A_FILE - {"search"}
+    assert {case.scheduler.partition(":")[0] for case in cases} == {*schedulers} - NEEDS_A_FILE - GPU_QUEUES - {
+        "search"
+    }
     assert {case.power.partition(":")[0] for case in cases} - {""} == {*power_policies} - NEEDS_A_FILE
     pairs = [case.scheduler[5:].split(",")[0].split("/") for case in cases if case.scheduler.startswith("list:")]
     assert {pair[0] for pair in pairs} == {*job_orders} - NEEDS_A_FILE - {"powers"}
-    assert {pair[1] for pair in pairs} == {*node_orders} - OF_SETS
+    assert {pair[1] for pair in pairs} == {*node_orders} - OF_SETS - OF_GPUS
 
 
 def test_another_process_with_other_hashes_leaves_the_same() -> None:

@@ -18,7 +18,7 @@ from schedulers import EasyBackfilling, Fcfs, ListScheduler, easy, power_policie
         (":first", "expected name"),
         ("fifo", "scheduler: expected one of adaptive-pcbe, "),
         ("list:newest/first", "job order: expected one of edf, "),
-        ("list:first/newest", "node order: expected one of current_gflops, "),
+        ("list:first/newest", "node order: expected one of best-fit, clustering, current_gflops, "),
         ("list:first/first/first", "node order: expected one of "),
         ("list:first/first,blocking=maybe", "blocking: expected yes or no, found maybe"),
         ("list:first/first,dynamic=yes", "expected an option of list (orders, blocking, memory, aging), found dynamic"),

@@ -53,16 +53,16 @@ class Lack(NamedTuple):
 class CountedResources:
     """Units and licences as one vector of what is free, in parts of a unit (WHOLE each), shape (slots,).
 
-    With ``by_unit``, each GPU has a slot of its own: jobs may have shares of it. Where no job has ``asked`` for anything,
-    there are no slots.
+    With ``by_unit``, each GPU has a slot of its own: jobs may have shares of it.
     """
 
-    def __init__(self, platform: Platform, asked: bool = False, by_unit: bool = False):
+    asked = True  #: Whether any job of the run asks for some of it.
+
+    def __init__(self, platform: Platform, by_unit: bool = False):
         self._platform = platform
-        self.asked = asked  #: Whether any job of the run asks for some of it.
         self.by_unit = by_unit  #: Whether it matters which of a node's GPUs a job gets.
         self._nodes = platform.node_count
-        self._counts = {name: platform.units_of(name) for name in platform.resource_names if asked}
+        self._counts = {name: platform.units_of(name) for name in platform.resource_names}
         self._first: dict[str, int] = {}  # slot
         self._width: dict[str, int] = {}  # slots of each node
         parts: list[npt.NDArray[np.int64]] = []
@@ -73,8 +73,8 @@ class CountedResources:
             single = np.arange(width) < counts[:, np.newaxis] if by_unit and name == GPU else counts[:, np.newaxis]
             parts.append((single * WHOLE).ravel())
             slots += self._nodes * width
-        self._pools = {name: slots + place for place, name in enumerate(platform.pools if asked else ())}
-        parts.append(np.array([count * WHOLE for count in platform.pools.values()] if asked else [], np.int64))
+        self._pools = {name: slots + place for place, name in enumerate(platform.pools)}
+        parts.append(np.array([count * WHOLE for count in platform.pools.values()], np.int64))
         self.capacity: npt.NDArray[np.int64] = np.concatenate(parts)
         self.free = self.capacity.copy()  #: It may fall below 0 in a plan.
         self._requests: dict[int, ResourceRequest] = {}  # by index of the job
@@ -441,8 +441,19 @@ class CountedResources:
                 self._numbers[hold.resource, hold.node] = self._free_numbers(hold) & ~taken
 
 
+class NothingCounted(CountedResources):
+    """The counted resources of a run in which no job asks for any: there are no slots."""
+
+    def __init__(self) -> None:
+        self.asked = self.by_unit = False
+        self.free = self.capacity = np.zeros(0, np.int64)
+
+
+NOTHING_COUNTED = NothingCounted()
+
+
 def resources_of(platform: Platform, columns: Mapping[str, Any]) -> CountedResources:
     """Return the counted resources of a machine, as far as the jobs of a workload's columns ask for any."""
     if not any_asks(columns, *GPU_COLUMNS, "resources", "licenses"):
-        return CountedResources(platform)
-    return CountedResources(platform, asked=True, by_unit=bool((columns["gpu_share"] < 1.0).any()))
+        return NOTHING_COUNTED
+    return CountedResources(platform, by_unit=bool((columns["gpu_share"] < 1.0).any()))

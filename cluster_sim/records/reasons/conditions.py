@@ -16,7 +16,7 @@ import numpy as np
 from cluster_sim.errors import ClusterSimError, FormatError
 from cluster_sim.machine.eligibility import Eligibility, eligibility_of
 from cluster_sim.machine.reason import LACKING, Loss, Reason, ReasonKind, as_reason
-from cluster_sim.machine.units.counted_resources import CountedResources
+from cluster_sim.machine.units.counted_resources import NOTHING_COUNTED, CountedResources
 from cluster_sim.platform.hardware import is_number
 from cluster_sim.run.decision_log import NOBODY, KeptBackRow, PromiseRow, ToldRow
 from cluster_sim.run.jobs.attempts import Absence
@@ -164,8 +164,9 @@ class Conditions:
 
     def resources(self, platform: Platform) -> CountedResources:
         """Return the counted resources of the machine, none of them held."""
-        asked = any(name in self.requests for name in RESOURCE_COLUMNS)
-        return CountedResources(platform, asked, by_unit="gpu_share" in self.requests)
+        if self.requests.keys().isdisjoint(RESOURCE_COLUMNS):
+            return NOTHING_COUNTED
+        return CountedResources(platform, by_unit="gpu_share" in self.requests)
 
     @property
     def shapes(self) -> bool:

@@ -22,10 +22,9 @@ from cluster_sim.machine.eligibility import Eligibility
 from cluster_sim.machine.free import Free
 from cluster_sim.machine.placement import Placement
 from cluster_sim.machine.reason import FITS, Reason, ReasonKind, lacking
-from cluster_sim.machine.units.counted_resources import CountedResources
+from cluster_sim.machine.units.counted_resources import NOTHING_COUNTED
 from cluster_sim.machine.units.unit_hold import ANYWHERE, UnitHold
 from cluster_sim.platform.node_state import NodeState
-from cluster_sim.records.empty_table import no_rows
 from cluster_sim.records.energy_accounts import node_bounds
 from cluster_sim.records.reasons.conditions import MIN_CORES, Conditions
 from cluster_sim.records.reasons.spells import SUSPENDED, Spell, Spells
@@ -113,8 +112,9 @@ class MachineHistory:
         self.suspensions = self._suspensions(result.all_spells)
         self.cores = self._core_changes()
         self.memory = self._memory_changes()
-        self.resources = CountedResources(self.platform) if known is None else known.resources(self.platform)
-        self.units, self.units_of = self._unit_changes(result, horizon, unfinished)
+        self.resources = NOTHING_COUNTED if known is None else known.resources(self.platform)
+        table = result.resource_holds if self.resources.asked else None
+        self.units, self.units_of = self._unit_changes(table, horizon, unfinished)
         self.states = self._state_changes(result.off_states, horizon)
         rows = () if known is None else known.withheld
         withheld = [(time, node, held) for time, nodes, held in rows for node in nodes]
@@ -193,7 +193,7 @@ class MachineHistory:
         return _Changes((held.start[some], node, memory), begins, (held.end[some], node, -memory), ends)
 
     def _unit_changes(
-        self, result: RunRecords, horizon: float, unfinished: npt.NDArray[np.bool_]
+        self, table: pd.DataFrame | None, horizon: float, unfinished: npt.NDArray[np.bool_]
     ) -> tuple[_Changes, dict[tuple[int, int, float], list[tuple[int, int, int]]]]:
         """Return when how much of each slot of the counted resources was taken, and given back.
 
@@ -201,8 +201,7 @@ class MachineHistory:
         """
         rows: list[tuple[float, int, int]] = []
         of_holds: dict[tuple[int, int, float], list[tuple[int, int, int]]] = {}
-        table = result.resource_holds if self.resources.asked else no_rows("resource_holds")
-        columns = (table[name].tolist() for name in table.columns)
+        columns = [] if table is None else [table[name].tolist() for name in table.columns]
         for owner, _, attempt, where, name, first, last, share, start, end in zip(*columns, strict=True):
             node = self.platform.node_index(where) if where else ANYWHERE
             which = tuple(range(first, last + 1))
@@ -301,7 +300,8 @@ class MachineThen:
         #: What is free, also on nodes that cannot be used.
         self.pool = Free(platform, eligibility=history.eligibility)
         self.pool.shapes = history.shapes
-        self.pool.resources = history.resources.copy()
+        if history.resources.asked:
+            self.pool.resources = history.resources.copy()
         self._given: set[tuple[int, int, float, int]] = set()  # whose units have been released, on which node
         self.withheld = np.zeros(platform.node_count, bool)
         self.now = -np.inf  #: s.

@@ -69,7 +69,7 @@ class LateJobs:
         request = resource_request(job)
         by_unit = resources.by_unit or request.share < WHOLE
         if by_unit != resources.by_unit or (request != NOTHING and not resources.asked):
-            resources = CountedResources(life.machine.platform, asked=True, by_unit=by_unit)
+            resources = CountedResources(life.machine.platform, by_unit)
             for allocation in cores.allocations.values():
                 resources.rebook(allocation.units)
         wishes = shaped, memory, eligible, resources
