@@ -111,8 +111,7 @@ def place_all(arrivals: Arrivals, policy: str) -> Placed:
 def _fragmentation(view: View, arrivals: Arrivals) -> Iterator[float]:
     """Yield the fragmentation of all nodes as they are, thousandths of a GPU; only those that changed are looked at."""
     typical, platform = TypicalJobs(arrivals.typical.columns), arrivals.platform
-    accepted = np.array([typical.accept(kind.resources["gpu"].type) for kind in platform.node_types])
-    accepted = accepted[platform.type_of_node]
+    accepted = typical.accepted_on(platform)
     of_node = np.zeros(platform.node_count)
     cores, left = np.full(platform.node_count, -1), np.zeros((platform.node_count, 1))
     while True:

@@ -52,8 +52,8 @@ CONTENTION_PARAMETERS: dict[str, tuple[str, ...]] = {
 }
 """Parameters that each built-in contention model needs of a processor that contends at all."""
 
-_RESOURCE = re.compile(r"[^\W\d][\w.+-]*")
-"""Pattern of the name of a resource: jobs ask for it in a list with signs between."""
+RESOURCE_NAME = r"[^\W\d][\w.+@-]*"
+"""Pattern of the name of a resource or licence: jobs ask for it in a list with signs between."""
 _UNIT_TYPE = re.compile(r"[\w.+:-]+")
 """Pattern of a type of units, such as ``a100`` or ``1g.5gb``; jobs name several with ``|`` between."""
 
@@ -323,8 +323,8 @@ class PowerTransitions:
 
 def check_resource_name(where: str, name: object) -> None:
     """Raise InputError unless ``name`` can stand in a job's list of resources."""
-    if not isinstance(name, str) or not _RESOURCE.fullmatch(name) or len(name) > MAX_NAME:
-        raise InputError(where, "a name of letters, digits, '_', '.', '+' and '-' that begins with a letter", name)
+    if not isinstance(name, str) or not re.fullmatch(RESOURCE_NAME, name) or len(name) > MAX_NAME:
+        raise InputError(where, "a name of letters, digits, '_', '.', '+', '@' and '-' that begins with a letter", name)
 
 
 @dataclass(frozen=True, slots=True)

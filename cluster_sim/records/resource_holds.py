@@ -79,8 +79,7 @@ def gpu_steps(
     fragmented = np.full(len(free), np.nan)
     if any((requests[name] > 0).any() for name in GPU_COLUMNS):
         typical = TypicalJobs(requests)
-        kinds = [kind.resources[GPU].type if GPU in kind.resources else "" for kind in platform.node_types]
-        accepted = np.array([typical.accept(kind) for kind in kinds])[platform.type_of_node]
+        accepted = typical.accepted_on(platform)
         for first in range(0, len(free), AT_ONCE):
             part = slice(first, first + AT_ONCE)
             node = spells.node[part]

@@ -130,8 +130,8 @@ class MachineView:
         "Whether it can matter to a job which nodes it gets: tags, exclusive nodes, advance reservations, switches.",
     )
     counts_resources: bool = forwarded(
-        "_cores.resources.asked",
-        "Whether any job of the run asks for GPUs, other counted units or licences.",
+        "_cores.resources.counts",
+        "Whether jobs of the run ask for GPUs, other counted units or licences, and the platform has any.",
     )
     capacity_changes: int = forwarded(
         "_states.changes",
@@ -200,7 +200,7 @@ class MachineView:
     def one_node_rule(self) -> bool:
         """Return whether every job that fits the widest node goes on one: none asks for particular or whole nodes."""
         cores = self._cores
-        return not cores.shapes and not cores.eligibility.restricts and not cores.resources.asked
+        return not cores.shapes and not cores.eligibility.restricts and not cores.resources.counts
 
     def eligible(self, job: Job) -> npt.NDArray[np.bool_] | None:
         """Return the nodes that the job may ever use: they have its tags, and are in its reservation; None: all."""

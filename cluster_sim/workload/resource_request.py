@@ -10,6 +10,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 from cluster_sim.errors import InputError
+from cluster_sim.platform.hardware import RESOURCE_NAME
 
 if TYPE_CHECKING:
     from cluster_sim.workload.jobs import Job
@@ -24,7 +25,7 @@ GPU_COLUMNS = ("gpus", "gpus_per_node", "gpus_per_task")
 RESOURCE_COLUMNS = (*GPU_COLUMNS, "gpu_type", "gpu_share", "resources", "licenses")
 """All columns of jobs about counted units and licences."""
 
-_UNITS = re.compile(r"(?P<name>[^\W\d][\w.+-]*)(?:[:=](?P<count>[0-9]{1,9}))?")
+_UNITS = re.compile(rf"(?P<name>{RESOURCE_NAME})(?:[:=](?P<count>[0-9]{{1,9}}))?")
 
 
 class Per(Enum):
@@ -73,10 +74,10 @@ class ResourceRequest(NamedTuple):
 NOTHING = ResourceRequest(())
 
 
-def resource_request(job: Job) -> ResourceRequest:
-    """Return what a job asks for. Raises InputError for licences that cannot be read."""
+def resource_request(job: Job, licences: bool) -> ResourceRequest:
+    """Return what a job asks for; its ``licences`` only if they count."""
     counts = (job.gpus, job.gpus_per_node, job.gpus_per_task)
-    return _request(counts, job.gpu_share, job.gpu_type, job.resources, job.licenses)
+    return _request(counts, job.gpu_share, job.gpu_type, job.resources, job.licenses if licences else "")
 
 
 def gpu_count(job: Job) -> int:
@@ -91,21 +92,36 @@ def _request(
     units = [Units(GPU, count, per) for count, per in zip(counts, (Per.JOB, Per.NODE, Per.TASK), strict=True) if count]
     units += [Units(name, count, Per.NODE) for name, count in parse_units(resources).items() if count]
     types = tuple(filter(None, gpu_types.split("|")))
-    wanted = tuple((name, count) for name, count in parse_units(licences, "licenses").items() if count)
-    return ResourceRequest(tuple(units), max(round(share * WHOLE), 1), types, wanted)
+    return ResourceRequest(tuple(units), max(round(share * WHOLE), 1), types, _licences(licences))
 
 
-def parse_units(text: str, where: str = "resources") -> dict[str, int]:
+def _licences(text: str) -> tuple[tuple[str, int], ...]:
+    """Read ``matlab:2,flex@server``. What is no name with a number is a name that no pool has."""
+    counts: dict[str, int] = {}
+    for part in _parts(text):
+        name, _, number = part.replace("=", ":").rpartition(":")
+        has_number = bool(name) and number.isascii() and number.isdigit() and len(number) <= 9
+        counts_for = name if has_number else part
+        counts[counts_for] = counts.get(counts_for, 0) + (int(number) if has_number else 1)
+    return tuple((name, count) for name, count in counts.items() if count)
+
+
+def _parts(text: str) -> list[str]:
+    """Return the parts of a list in which ``;`` or ``,`` stand between."""
+    return [part.strip() for part in text.replace(";", ",").split(",") if part.strip()]
+
+
+def parse_units(text: str) -> dict[str, int]:
     """Read ``fpga:2;disk``: the number of each, 1 where none is given; ``,`` and ``=`` do for the signs between.
 
     Raises InputError for other text, and for GPUs, of which other columns say more.
     """
     counts: dict[str, int] = {}
-    for part in filter(None, (part.strip() for part in text.replace(";", ",").split(","))):
+    for part in _parts(text):
         match = _UNITS.fullmatch(part)
         if match is None:
-            raise InputError(where, "names with counts, such as fpga:2;disk:1", text)
+            raise InputError("resources", "names with counts, such as fpga:2;disk:1", text)
         if match["name"] == GPU:
-            raise InputError(where, f"units other than GPUs, which {', '.join(GPU_COLUMNS)} ask for", text)
+            raise InputError("resources", f"units other than GPUs, which {', '.join(GPU_COLUMNS)} ask for", text)
         counts[match["name"]] = counts.get(match["name"], 0) + int(match["count"] or 1)
     return counts

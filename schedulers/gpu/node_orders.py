@@ -179,8 +179,7 @@ class FragmentationGradientDescent:
         columns = job.all_requests if self.typical_of is None else self.typical_of.columns
         platform = view.platform
         self._view, self._typical = view, TypicalJobs(columns)
-        kinds = [kind.resources[GPU].type if GPU in kind.resources else "" for kind in platform.node_types]
-        self._accepted = np.array([self._typical.accept(kind) for kind in kinds])[platform.type_of_node]
+        self._accepted = self._typical.accepted_on(platform)
         self._cores = np.full(platform.node_count, -1, np.int64)
         self._left = np.zeros((platform.node_count, max(int(platform.units_of(GPU).max(initial=0)), 1)), np.int64)
         self._before = np.zeros(platform.node_count)  # the fragmentation of each node now

@@ -36,8 +36,6 @@ if TYPE_CHECKING:
     from cluster_sim.platform.platform import Platform
     from cluster_sim.workload.jobs import Job
 
-    Ints = npt.NDArray[np.integer]
-
 MOST = 2**40
 """Tasks of a job on a node where its resources set no limit."""
 
@@ -68,15 +66,18 @@ class CountedResources:
         parts: list[npt.NDArray[np.int64]] = []
         slots = 0
         for name, counts in self._counts.items():
-            width = int(counts.max(initial=0)) if by_unit and name == GPU else 1
+            apart = self._has_numbers(name)
+            width = int(counts.max(initial=0)) if apart else 1
             self._first[name], self._width[name] = slots, width
-            single = np.arange(width) < counts[:, np.newaxis] if by_unit and name == GPU else counts[:, np.newaxis]
+            single = np.arange(width) < counts[:, np.newaxis] if apart else counts[:, np.newaxis]
             parts.append((single * WHOLE).ravel())
             slots += self._nodes * width
         self._pools = {name: slots + place for place, name in enumerate(platform.pools)}
         parts.append(np.array([count * WHOLE for count in platform.pools.values()], np.int64))
         self.capacity: npt.NDArray[np.int64] = np.concatenate(parts)
         self.free = self.capacity.copy()  #: It may fall below 0 in a plan.
+        #: Whether jobs can hold any; where the platform has none, those that ask for some are rejected.
+        self.counts = bool(len(self.capacity))
         self._requests: dict[int, ResourceRequest] = {}  # by index of the job
         self._on_one: dict[tuple[int, int], bool] = {}  # by index and cores: whether a node could have the whole job
         self._numbers: dict[tuple[str, int], int] = {}  # free units of a node as a mask, where they have no slots
@@ -95,10 +96,7 @@ class CountedResources:
             return NOTHING
         request = self._requests.get(job.index)
         if request is None:
-            request = resource_request(job)
-            if not self._pools:
-                request = request._replace(licences=())
-            self._requests[job.index] = request
+            request = self._requests[job.index] = resource_request(job, licences=bool(self._pools))
         return request
 
     def asks(self, job: Job) -> bool:
@@ -149,7 +147,7 @@ class CountedResources:
         """Return of how many units of a resource each node has so large a share free, shape (nodes,)."""
         first, width = self._first[resource], self._width[resource]
         slots = free[first : first + self._nodes * width]
-        if self.by_unit and resource == GPU:
+        if self._has_numbers(resource):
             fits: npt.NDArray[np.int64] = (slots.reshape(self._nodes, width) >= share).sum(axis=1)
             return fits
         return (slots // WHOLE).astype(np.int64)
@@ -445,7 +443,7 @@ class NothingCounted(CountedResources):
     """The counted resources of a run in which no job asks for any: there are no slots."""
 
     def __init__(self) -> None:
-        self.asked = self.by_unit = False
+        self.asked = self.by_unit = self.counts = False
         self.free = self.capacity = np.zeros(0, np.int64)
 
 
@@ -453,7 +451,10 @@ NOTHING_COUNTED = NothingCounted()
 
 
 def resources_of(platform: Platform, columns: Mapping[str, Any]) -> CountedResources:
-    """Return the counted resources of a machine, as far as the jobs of a workload's columns ask for any."""
-    if not any_asks(columns, *GPU_COLUMNS, "resources", "licenses"):
+    """Return the counted resources of a machine, as far as the jobs of a workload's columns ask for any.
+
+    Licences count only where the platform has pools: logs name those of machines that say nothing of them.
+    """
+    if not any_asks(columns, *GPU_COLUMNS, "resources", *(["licenses"] if platform.pools else [])):
         return NOTHING_COUNTED
     return CountedResources(platform, by_unit=bool((columns["gpu_share"] < 1.0).any()))

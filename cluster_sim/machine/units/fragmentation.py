@@ -13,21 +13,18 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from cluster_sim.workload.resource_request import WHOLE
+from cluster_sim.workload.resource_request import GPU, WHOLE
 
 if TYPE_CHECKING:
     import numpy.typing as npt
+
+    from cluster_sim.platform.platform import Platform
 
     Ints = npt.NDArray[np.integer]
     Floats = npt.NDArray[np.float64]
 
 COVERED = 0.95
 """Share of the jobs that the typical ones stand for: the most frequent ones of these."""
-REASONS = 6
-"""Sums that are added up apart: of jobs that lack CPU and GPU, GPU, CPU; without GPUs that fit, that do not; of other types.
-
-Scores of nodes are cut to whole numbers, so that the order of the additions decides near one.
-"""
 
 
 class OnOneNode(NamedTuple):
@@ -67,15 +64,12 @@ class TypicalJobs:
         self._cores = np.array([asked.cores for asked in self.asked], np.int64)
         self._shares = np.array([asked.share for asked in self.asked], np.int64)
         self._gpus = np.array([asked.gpus for asked in self.asked], np.int64)
-        self._accepts: dict[str, npt.NDArray[np.bool_]] = {}  # by type of GPU: which requests take it
 
-    def accept(self, kind: str) -> npt.NDArray[np.bool_]:
-        """Return which of the requests take GPUs of a type, shape (requests,)."""
-        found = self._accepts.get(kind)
-        if found is None:
-            taken = [not asked.types or kind in asked.types.split("|") for asked in self.asked]
-            found = self._accepts[kind] = np.array(taken, bool)
-        return found
+    def accepted_on(self, platform: Platform) -> npt.NDArray[np.bool_]:
+        """Return which of the requests take the GPUs of which node, shape (nodes, requests)."""
+        kinds = [kind.resources[GPU].type if GPU in kind.resources else "" for kind in platform.node_types]
+        taken = [[not asked.types or kind in asked.types.split("|") for asked in self.asked] for kind in kinds]
+        return np.array(taken, bool)[platform.type_of_node]
 
     def fragmentation(self, cores: Ints, left: Ints, accepted: npt.NDArray[np.bool_]) -> Floats:
         """Return the fragmentation of nodes in thousandths of a GPU, shape (nodes,).
@@ -93,6 +87,8 @@ class TypicalJobs:
         lost = np.broadcast_to(total[:, np.newaxis], has_cores.shape)
         weighted, weighted_small = self.weights * lost, self.weights * too_small
         able = wants & accepted
+        # Scores of nodes are cut to whole numbers, so that the order of the additions decides near one. Sums are apart: of
+        # jobs that lack cores and GPUs, GPUs, cores; without GPUs that fit, that do not; of other types.
         sums = (
             np.where(able & ~has_cores & ~has_gpus, weighted, 0.0),
             np.where(

@@ -66,7 +66,7 @@ class LateJobs:
         if job.mem_vol > 0.0:
             life.executor.move_to_channels()
         resources = cores.resources
-        request = resource_request(job)
+        request = resource_request(job, licences=bool(life.machine.platform.pools))
         by_unit = resources.by_unit or request.share < WHOLE
         if by_unit != resources.by_unit or (request != NOTHING and not resources.asked):
             resources = CountedResources(life.machine.platform, by_unit)
